@@ -22,7 +22,8 @@ void *arena_alloc(struct arena *a, size_t n, size_t size);
 /* A copy of s with a NUL behind it (not counted); .p is NULL when there was no room. */
 sv arena_dup(struct arena *a, sv s);
 /* printf into the arena; NULL when there was no room. */
-const char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+const char *arena_printf(struct arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 /* A bigger copy of a vector: old_n elements kept, new_n in all, the rest zeroed. NULL when there was no room. */
 void *arena_grow(struct arena *a, const void *old, size_t old_n, size_t new_n, size_t size);
 /* Give everything back; the arena is empty and usable again with the same limit. */

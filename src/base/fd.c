@@ -73,7 +73,8 @@ int fd_read_all(int fd, struct buf *b, const char *what, struct box_err *err)
 		buf_put(b, tmp, (size_t)r);
 		explicit_bzero(tmp, (size_t)r);
 		if (!buf_ok(b))
-			return box_fail(err, BOX_ELIMIT, 0, "%s is larger than %zu bytes", what, b->max);
+			return box_fail(
+			    err, BOX_ELIMIT, 0, "%s is larger than %zu bytes", what, b->max);
 	}
 }
 
@@ -96,9 +97,9 @@ int fd_read_file(const char *path, size_t max, struct buf *out, struct box_err *
 static int sync_parent(const char *path, struct box_err *err)
 {
 	const char *slash = strrchr(path, '/');
-	char *dir = slash == NULL ? strdup(".") :
-	    slash == path         ? strdup("/") :
-				    strndup(path, (size_t)(slash - path));
+	char *dir = slash == NULL   ? strdup(".")
+	            : slash == path ? strdup("/")
+	                            : strndup(path, (size_t)(slash - path));
 	int r = 0;
 
 	if (dir == NULL)
@@ -125,8 +126,8 @@ int fd_write_file_atomic(const char *path, mode_t mode, sv content, struct box_e
 	fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (fd < 0)
 		return box_fail(err, BOX_ESYS, errno, "create %s", name);
-	if (fchmod(fd, mode) != 0 || fd_write_full(fd, content.p, content.n) != 0 || fsync(fd) != 0 ||
-	    rename(name, path) != 0) {
+	if (fchmod(fd, mode) != 0 || fd_write_full(fd, content.p, content.n) != 0 ||
+	    fsync(fd) != 0 || rename(name, path) != 0) {
 		int e = errno;
 
 		(void)unlink(name); /* the error below is the one that matters */

@@ -73,9 +73,22 @@ uint64_t sip_hash(struct sip_key k, sv s)
 
 /* Half-byte table for the reflected polynomial 0x82f63b78. */
 static const uint32_t crc_tab[16] = {
-	0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1, 0x417b1dbc, 0x5125dad3, 0x61c69362,
-	0x7198540d, 0x82f63b78, 0x92a8fc17, 0xa24bb5a6, 0xb21572c9, 0xc38d26c4, 0xd3d3e1ab,
-	0xe330a81a, 0xf36e6f75,
+	0x00000000,
+	0x105ec76f,
+	0x20bd8ede,
+	0x30e349b1,
+	0x417b1dbc,
+	0x5125dad3,
+	0x61c69362,
+	0x7198540d,
+	0x82f63b78,
+	0x92a8fc17,
+	0xa24bb5a6,
+	0xb21572c9,
+	0xc38d26c4,
+	0xd3d3e1ab,
+	0xe330a81a,
+	0xf36e6f75,
 };
 
 static uint32_t crc_soft(uint32_t c, const unsigned char *p, size_t n)

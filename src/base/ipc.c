@@ -61,13 +61,13 @@ int ipc_pair(int out[2], struct box_err *err)
 	return 0;
 }
 
-int ipc_send(int fd, uint16_t type, uint32_t id, const struct buf *body, const int *fds, size_t nfds,
-    struct box_err *err)
+int ipc_send(int fd, uint16_t type, uint32_t id, const struct buf *body, const int *fds,
+    size_t nfds, struct box_err *err)
 {
 	size_t n = body != NULL ? body->n : 0;
-	uint8_t hdr[IPC_HDR] = { (uint8_t)(n >> 24), (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n,
-		(uint8_t)(type >> 8), (uint8_t)type, 0, (uint8_t)nfds, (uint8_t)(id >> 24),
-		(uint8_t)(id >> 16), (uint8_t)(id >> 8), (uint8_t)id };
+	uint8_t hdr[IPC_HDR] = { (uint8_t)(n >> 24), (uint8_t)(n >> 16), (uint8_t)(n >> 8),
+		(uint8_t)n, (uint8_t)(type >> 8), (uint8_t)type, 0, (uint8_t)nfds,
+		(uint8_t)(id >> 24), (uint8_t)(id >> 16), (uint8_t)(id >> 8), (uint8_t)id };
 	struct iovec iov[2] = { { hdr, sizeof(hdr) }, { body != NULL ? body->p : NULL, n } };
 	union {
 		struct cmsghdr h;
@@ -147,7 +147,8 @@ int ipc_recv(int fd, struct ipc_msg *m, struct box_err *err)
 		return box_fail(err, BOX_ESYS, errno, "receive an ipc frame");
 	if (!take_control(&mh, m) || (mh.msg_flags & MSG_TRUNC) != 0) {
 		drop_fds(m);
-		return box_fail(err, BOX_EDENIED, 0, "an ipc frame is too large or has too many descriptors");
+		return box_fail(
+		    err, BOX_EDENIED, 0, "an ipc frame is too large or has too many descriptors");
 	}
 	if (got == 0) {
 		drop_fds(m);
@@ -166,20 +167,21 @@ int ipc_recv(int fd, struct ipc_msg *m, struct box_err *err)
 	return 1;
 }
 
-int ipc_dispatch(const struct ipc_rule *table, uint32_t state, void *ctx, struct ipc_msg *m,
-    struct box_err *err)
+int ipc_dispatch(
+    const struct ipc_rule *table, uint32_t state, void *ctx, struct ipc_msg *m, struct box_err *err)
 {
 	for (const struct ipc_rule *r = table; r->type != 0; r++) {
 		if (r->type != m->type)
 			continue;
 		if ((r->states & state) == 0)
-			return box_fail(err, BOX_EDENIED, 0, "frame %s is not legal in this state", r->name);
+			return box_fail(
+			    err, BOX_EDENIED, 0, "frame %s is not legal in this state", r->name);
 		if (m->nfds < r->fds_min || m->nfds > r->fds_max)
-			return box_fail(err, BOX_EDENIED, 0, "frame %s came with %zu descriptors", r->name,
-			    m->nfds);
+			return box_fail(err, BOX_EDENIED, 0, "frame %s came with %zu descriptors",
+			    r->name, m->nfds);
 		if (rd_left(&m->body) > r->body_max)
-			return box_fail(err, BOX_EDENIED, 0, "frame %s is too long: %zu bytes", r->name,
-			    rd_left(&m->body));
+			return box_fail(err, BOX_EDENIED, 0, "frame %s is too long: %zu bytes",
+			    r->name, rd_left(&m->body));
 		return r->on(ctx, m, err);
 	}
 	return box_fail(err, BOX_EDENIED, 0, "unknown frame type %u", m->type);

@@ -28,7 +28,10 @@ struct ipc_msg {
 };
 
 /* An empty message to receive into. */
-#define IPC_MSG_INIT { .fds = { -1, -1, -1, -1 } }
+#define IPC_MSG_INIT                                                                               \
+	{                                                                                          \
+		.fds = { -1, -1, -1, -1 }                                                          \
+	}
 void ipc_msg_fini(struct ipc_msg *m);
 #define AUTO_IPC_MSG __attribute__((cleanup(ipc_msg_fini))) struct ipc_msg
 /* Take descriptor i (0-based) out of the message; -1 when there is none. */
@@ -41,8 +44,8 @@ int ipc_prepare(int fd, struct box_err *err);
 
 /* Send one frame. body may be NULL (empty). Blocks when the socket blocks; on a non-blocking socket a full queue is BOX_ESYS with EAGAIN.
  * A peer that is gone is BOX_ESYS with EPIPE or ECONNRESET (never SIGPIPE). Descriptors stay the caller's. */
-int ipc_send(int fd, uint16_t type, uint32_t id, const struct buf *body, const int *fds, size_t nfds,
-    struct box_err *err);
+int ipc_send(int fd, uint16_t type, uint32_t id, const struct buf *body, const int *fds,
+    size_t nfds, struct box_err *err);
 /* Receive one frame into *m (whatever it held before is finished). 1: a frame; 0: the peer closed; -1: error, with EAGAIN in err->sys on an empty non-blocking
  * socket. A malformed frame (length mismatch, too long, too many descriptors, truncated) is BOX_EDENIED. */
 int ipc_recv(int fd, struct ipc_msg *m, struct box_err *err);

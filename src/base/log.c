@@ -27,9 +27,9 @@ static void emit(const char *colour, const char *word, const char *fmt, va_list 
 	char line[4096];
 	int n = 0, m;
 
-	n = log_colour && colour != NULL ?
-	    snprintf(line, sizeof(line), "%s: %s%s\033[0m", log_prefix, colour, word) :
-	    snprintf(line, sizeof(line), "%s: %s", log_prefix, word);
+	n = log_colour && colour != NULL
+	        ? snprintf(line, sizeof(line), "%s: %s%s\033[0m", log_prefix, colour, word)
+	        : snprintf(line, sizeof(line), "%s: %s", log_prefix, word);
 	if (n < 0 || (size_t)n >= sizeof(line) - 2)
 		return;
 	m = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, ap);

@@ -152,7 +152,8 @@ bool sv_to_i64(sv s, int base, int64_t min, int64_t max, int64_t *out)
 
 	if (minus && min >= 0)
 		return false;
-	if (!sv_to_u64(minus ? sv_sub(s, 1, s.n) : s, base, (uint64_t)INT64_MAX + (minus ? 1 : 0), &u))
+	if (!sv_to_u64(
+	        minus ? sv_sub(s, 1, s.n) : s, base, (uint64_t)INT64_MAX + (minus ? 1 : 0), &u))
 		return false;
 	v = minus ? (int64_t)(~u + 1) : (int64_t)u;
 	if (v < min || v > max)

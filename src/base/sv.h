@@ -17,7 +17,10 @@ typedef struct sv {
 /* A view of a string literal. */
 #define SV(lit) ((sv){ "" lit, sizeof(lit) - 1 })
 /* The same where a constant expression is needed (static tables). */
-#define SV_INIT(lit) { "" lit, sizeof(lit) - 1 }
+#define SV_INIT(lit)                                                                               \
+	{                                                                                          \
+		"" lit, sizeof(lit) - 1                                                            \
+	}
 /* printf("%.*s", SV_ARG(v)): only for text of our own; hostile text goes through buf_put_escaped. */
 #define SV_FMT    "%.*s"
 #define SV_ARG(s) (int)((s).n > INT32_MAX ? INT32_MAX : (s).n), ((s).p != NULL ? (s).p : "")

@@ -6,11 +6,11 @@
 #include "config/plan.h"
 
 struct config_input {
-	const char *config_path;  /* as typed */
-	const char *start_dir;    /* absolute */
-	const char *home;         /* operator home from the account database */
-	const char *path_var;     /* PATH of the operator, or NULL */
-	char *const *args;        /* appended to [agent] command; NULL-terminated, or NULL */
+	const char *config_path; /* as typed */
+	const char *start_dir;   /* absolute */
+	const char *home;        /* operator home from the account database */
+	const char *path_var;    /* PATH of the operator, or NULL */
+	char *const *args;       /* appended to [agent] command; NULL-terminated, or NULL */
 	uid_t uid;
 	gid_t gid;
 };

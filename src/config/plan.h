@@ -47,9 +47,9 @@ enum plan_kind { PLAN_AGENT, PLAN_TOOL };
 /* [agent] or [tool.<label>]. */
 struct plan_process {
 	enum plan_kind kind;
-	sv label;  /* "" for the agent */
-	sv table;  /* "[agent]" or "[tool.git]", for messages */
-	int line;  /* of the table's header */
+	sv label;    /* "" for the agent */
+	sv table;    /* "[agent]" or "[tool.git]", for messages */
+	int line;    /* of the table's header */
 	sv *command; /* as written; for the agent, ARGS are appended at the end */
 	size_t command_n;
 	size_t fixed_n; /* entries of command that box.toml wrote */
@@ -70,10 +70,10 @@ enum plan_inject { PLAN_PHANTOM, PLAN_ALWAYS };
 /* One destination pattern of a route (1.7). */
 struct plan_dest {
 	sv authored;
-	sv host;        /* lower case, without "*." */
+	sv host;         /* lower case, without "*." */
 	bool subdomains; /* "*.host": strict subdomains only */
-	uint16_t port;  /* 0: 443 and 80 */
-	sv path;        /* "" any; "/v1" segment prefix; "/x/y" suffix when is_suffix */
+	uint16_t port;   /* 0: 443 and 80 */
+	sv path;         /* "" any; "/v1" segment prefix; "/x/y" suffix when is_suffix */
 	bool is_suffix;
 };
 
@@ -82,12 +82,12 @@ struct plan_route {
 	sv name;
 	struct plan_dest *dests;
 	size_t dests_n;
-	sv secret_var; /* NAME of env://NAME */
-	sv header;     /* "Authorization" */
-	sv prefix;     /* "Bearer " */
+	sv secret_var;     /* NAME of env://NAME */
+	sv header;         /* "Authorization" */
+	sv prefix;         /* "Bearer " */
 	sv phantom_prefix; /* "strands_box_" */
 	enum plan_inject inject;
-	sv trust;      /* PEM file with one more root for these destinations, canonical; "" none */
+	sv trust; /* PEM file with one more root for these destinations, canonical; "" none */
 };
 
 /* [resolve]: "host:port" -> "address:port". The policy and the peer's certificate see the left side. */
