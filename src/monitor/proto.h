@@ -10,14 +10,14 @@
 
 #include <stdint.h>
 
-#define MON_FD        3      /* a worker's channel to the monitor */
-#define MON_VERSION   1
-#define MON_PATH_MAX  4096   /* a path as policy sees it */
-#define MON_NAME_MAX  1024   /* host names, methods */
-#define MON_TEXT_MAX  100000 /* a command line as policy sees it */
-#define MON_ARGS_MAX  8192   /* words of one command */
-#define MON_REASON_MAX 8192  /* a denial text */
-#define MON_BATCH_MAX 512    /* fs effects in one ASK_FS */
+#define MON_FD         3 /* a worker's channel to the monitor */
+#define MON_VERSION    1
+#define MON_PATH_MAX   4096   /* a path as policy sees it */
+#define MON_NAME_MAX   1024   /* host names, methods */
+#define MON_TEXT_MAX   100000 /* a command line as policy sees it */
+#define MON_ARGS_MAX   8192   /* words of one command */
+#define MON_REASON_MAX 8192   /* a denial text */
+#define MON_BATCH_MAX  512    /* fs effects in one ASK_FS */
 
 /* What is decided (box-config-and-policy 2.2). */
 enum mon_fs_op {
@@ -50,7 +50,8 @@ enum mon_type {
 	MON_STOP,       /* end cleanly */
 
 	/* decisions: worker -> monitor. Answered by VERDICT. */
-	MON_ASK_FS = 32, /* box-files: u32 session, u16 n (1..MON_BATCH_MAX), n times { u8 mon_fs_op, str path } */
+	MON_ASK_FS =
+	    32, /* box-files: u32 session, u16 n (1..MON_BATCH_MAX), n times { u8 mon_fs_op, str path } */
 	MON_ASK_EXEC,    /* box-shell: command (below) */
 	MON_ASK_SPAWN,   /* box-shell: command, str program_path ("~/…" or absolute) */
 	MON_ASK_CONNECT, /* box-dial: str host, u16 port, str ip ("" before resolution) */
@@ -59,7 +60,8 @@ enum mon_type {
 	 * word stood in the script as it is (for redaction in records only). */
 
 	/* monitor -> worker */
-	MON_VERDICT = 48, /* u8 permit; if permitted: u64 ticket (of the first effect; a batch has consecutive tickets);
+	MON_VERDICT =
+	    48, /* u8 permit; if permitted: u64 ticket (of the first effect; a batch has consecutive tickets);
 			   * if denied: u16 index of the refused effect in the batch, str denial text (3.1, whole: "policy denied this operation on …").
 			   * ASK_HTTP adds fields: src/gateway/proto.h */
 
@@ -67,23 +69,25 @@ enum mon_type {
 	MON_DONE_FS = 64, /* u64 ticket, u8 mon_fs_result */
 	MON_DONE_EXEC,    /* u64 ticket, i32 status (as u32) */
 	MON_DONE_CONNECT, /* u64 ticket, u8 connected */
-	MON_DONE_HTTP,    /* u64 ticket, u16 status (0: no reply came), u64 bytes of request body delivered */
-	MON_FLOOR,        /* box-files: u8 mon_fs_op, str path, str reason: the reach floor refused what policy permitted. Recorded (rule enforcement:reach-floor).
+	MON_DONE_HTTP, /* u64 ticket, u16 status (0: no reply came), u64 bytes of request body delivered */
+	MON_FLOOR, /* box-files: u8 mon_fs_op, str path, str reason: the reach floor refused what policy permitted. Recorded (rule enforcement:reach-floor).
 			   * Tickets of that batch are dropped: they get no response. u64 first ticket, u16 n in front */
-	MON_ABANDON,      /* u64 first ticket, u16 n: permitted but not done (an earlier leg failed) */
+	MON_ABANDON, /* u64 first ticket, u16 n: permitted but not done (an earlier leg failed) */
 
 	/* programs: box-shell -> monitor */
-	MON_START_TOOL = 80, /* 3 fds: stdin, stdout, stderr of the program. u64 ticket of ASK_SPAWN, str cwd (absolute), u32 argc, argc times str (argv, [0] as typed),
+	MON_START_TOOL =
+	    80, /* 3 fds: stdin, stdout, stderr of the program. u64 ticket of ASK_SPAWN, str cwd (absolute), u32 argc, argc times str (argv, [0] as typed),
 			      * u32 envc, envc times str "NAME=value" that the shell exported.
 			      * Answered by TOOL_STARTED or TOOL_REFUSED (str text). */
-	MON_SIGNAL_TOOL,     /* u32 tool, u8 signal */
+	MON_SIGNAL_TOOL,       /* u32 tool, u8 signal */
 	MON_TOOL_STARTED = 96, /* u32 tool */
-	MON_TOOL_REFUSED,      /* str text without prefix: "no tool runs …", or why the sandbox could not be built */
-	MON_TOOL_EXITED,       /* u32 tool, i32 wait status (as u32, from waitpid) ; unsolicited */
+	MON_TOOL_REFUSED, /* str text without prefix: "no tool runs …", or why the sandbox could not be built */
+	MON_TOOL_EXITED, /* u32 tool, i32 wait status (as u32, from waitpid) ; unsolicited */
 
 	/* box-shell -> monitor */
-	MON_FORK = 112, /* 2 fds: the monitor's end of a new channel for a subshell, box-files' end of its files channel.
+	MON_FORK =
+	    112, /* 2 fds: the monitor's end of a new channel for a subshell, box-files' end of its files channel.
 			 * Not answered: the sender keeps the other ends and may use them at once. Same session, same rules. */
-	MON_EXIT        /* i32 status (as u32): the command ended; the alias may exit. Sent by the shell's first process only. The worker may linger for
+	MON_EXIT /* i32 status (as u32): the command ended; the alias may exit. Sent by the shell's first process only. The worker may linger for
 			 * background jobs */
 };
