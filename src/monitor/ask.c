@@ -1,6 +1,9 @@
 /* Actions to be decided. See ask.h. Fields come from workers that parse hostile input. */
 #include "monitor/ask.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/ban.h"
 
 static const struct {
@@ -126,32 +129,47 @@ bool ask_read_command(struct rd *r, struct arena *arena, struct ask *a)
 	return !r->bad;
 }
 
-static bool dup(struct arena *arena, sv *s)
+/* Copy the bytes of *s to *at and point *s there. */
+static void move_to(char **at, sv *s)
 {
-	*s = arena_dup(arena, *s);
-	return s->p != NULL;
+	if (s->n != 0)
+		memcpy(*at, s->p, s->n);
+	s->p = *at;
+	*at += s->n;
 }
 
-bool ask_copy(struct arena *arena, const struct ask *from, struct ask *to)
+struct ask *ask_dup(const struct ask *a)
 {
-	*to = *from;
-	if (!dup(arena, &to->path) || !dup(arena, &to->command) || !dup(arena, &to->program) ||
-	    !dup(arena, &to->program_path) || !dup(arena, &to->cwd) || !dup(arena, &to->host) ||
-	    !dup(arena, &to->ip) || !dup(arena, &to->method))
-		return false;
-	/* Only the first two arguments are facts of the event; the rest served the record, written by now. */
-	if (to->args_n != 0) {
-		size_t keep = to->args_n < 2 ? to->args_n : 2;
+	uint32_t keep = a->args_n < 2 ? a->args_n : 2;
+	size_t bytes = a->path.n + a->command.n + a->program.n + a->program_path.n + a->cwd.n +
+	               a->host.n + a->ip.n + a->method.n;
+	struct {
+		struct ask ask;
+		struct ask_arg args[2];
+		char text[];
+	} * box;
+	char *at;
 
-		to->args = ARENA_VEC(arena, struct ask_arg, keep);
-		if (to->args == NULL)
-			return false;
-		for (size_t i = 0; i < keep; i++) {
-			to->args[i] = from->args[i];
-			if (!dup(arena, &to->args[i].text))
-				return false;
-		}
+	for (uint32_t i = 0; i < keep; i++)
+		bytes += a->args[i].text.n;
+	/* Each view is bounded by the frame it came in, so the sum is far from overflow. */
+	box = malloc(sizeof(*box) + bytes);
+	if (box == NULL)
+		return NULL;
+	box->ask = *a;
+	at = box->text;
+	move_to(&at, &box->ask.path);
+	move_to(&at, &box->ask.command);
+	move_to(&at, &box->ask.program);
+	move_to(&at, &box->ask.program_path);
+	move_to(&at, &box->ask.cwd);
+	move_to(&at, &box->ask.host);
+	move_to(&at, &box->ask.ip);
+	move_to(&at, &box->ask.method);
+	box->ask.args = box->args;
+	for (uint32_t i = 0; i < keep; i++) {
+		box->args[i] = a->args[i];
+		move_to(&at, &box->args[i].text);
 	}
-	/* credential_reads belong to the plan, which outlives every ticket. */
-	return true;
+	return &box->ask;
 }

@@ -52,5 +52,6 @@ void ask_put_target_escaped(const struct ask *a, struct buf *out);
 
 /* Read `command` of MON_ASK_EXEC and MON_ASK_SPAWN (proto.h). args live in arena, text borrows from the frame. false: malformed. */
 bool ask_read_command(struct rd *r, struct arena *arena, struct ask *a);
-/* A deep copy whose views live in arena; false without memory. Used by tickets, which outlive the frame. */
-bool ask_copy(struct arena *arena, const struct ask *from, struct ask *to);
+/* A copy that outlives the frame, in one allocation: free(3) it. Of the arguments only the first two are kept, as events have no more. NULL
+ * without memory. credential_reads belong to the plan and are borrowed. */
+struct ask *ask_dup(const struct ask *a);

@@ -370,7 +370,7 @@ void record_decision(struct recorder *r, const struct record_decision *d)
 }
 
 void record_outcome(struct recorder *r, const struct ask *a, const struct record_trace *t,
-    int64_t ts_ns, const char *result, int64_t status, bool has_status)
+    const char *result, int64_t status, bool has_status)
 {
 	AUTO_BUF attrs = buf_with(8192);
 
@@ -380,6 +380,11 @@ void record_outcome(struct recorder *r, const struct ask *a, const struct record
 		attr_int(&attrs, "strands.box.outcome.status", status);
 	put_log(r, "strands-box.outcome", "strands.box.policy.outcome", 5, "outcome", ts_ns, t,
 	    &attrs, NULL);
+}
+
+int64_t record_now(const struct recorder *r)
+{
+	return clock_now(&r->wall);
 }
 
 void record_control(struct recorder *r, const char *operation, sv subject, const char *reason)

@@ -52,10 +52,12 @@ void record_close(struct recorder *r);
 void record_trace_new(struct recorder *r, sv traceparent, struct record_trace *t);
 
 void record_decision(struct recorder *r, const struct record_decision *d);
-/* How a permitted action ended. status_key: "status" with a number, or "result" with a word. */
+/* How a permitted action ended: a word, and a status where the action has one. */
 void record_outcome(struct recorder *r, const struct ask *a, const struct record_trace *t,
-    int64_t ts_ns, const char *result, int64_t status, bool has_status);
+    const char *result, int64_t status, bool has_status);
 /* "box_started", "policy_installed", …; reason NULL when the operation succeeded; subject and detail may be "". */
 void record_control(struct recorder *r, const char *operation, sv subject, const char *reason);
+/* The wall clock that stamps records without an event. */
+int64_t record_now(const struct recorder *r);
 /* Write what was gathered since the last call; the loop calls this once a turn. A failed write is reported once and dropped. */
 void record_flush(struct recorder *r);
