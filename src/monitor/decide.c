@@ -42,19 +42,19 @@ struct batch {
 };
 
 struct decider {
-	struct dw_engine *engine;
+	struct dogwood_engine *engine;
 	struct recorder *rec;
-	dw_event *ev; /* reused */
+	dogwood_event *ev; /* reused */
 	uint64_t next_ticket;
 	bool failed;
 	struct ticket *buckets[TICKET_BUCKETS];
 };
 
-struct decider *decide_new(struct dw_engine *engine, struct recorder *rec, struct box_err *err)
+struct decider *decide_new(struct dogwood_engine *engine, struct recorder *rec, struct box_err *err)
 {
 	struct decider *d = calloc(1, sizeof(*d));
 
-	if (d == NULL || (d->ev = dw_event_new()) == NULL) {
+	if (d == NULL || (d->ev = dogwood_event_new()) == NULL) {
 		free(d);
 		(void)box_nomem(err, "the decider"); /* always -1 */
 		return NULL;
@@ -69,54 +69,54 @@ void decide_free(struct decider *d)
 {
 	if (d == NULL)
 		return;
-	dw_event_free(d->ev);
+	dogwood_event_free(d->ev);
 	free(d);
 }
 
-static dw_str dw(sv s)
+static dogwood_str dw(sv s)
 {
-	return (dw_str){ s.p, s.n };
+	return (dogwood_str){ s.p, s.n };
 }
 
 /* ------------------------------------------------------------------------------- events */
 
-static void put_shell(dw_event *ev, const struct ask *a)
+static void put_shell(dogwood_event *ev, const struct ask *a)
 {
-	dw_event_str(ev, DW_BOTH, "input.command", dw(a->command));
-	dw_event_str(ev, DW_BOTH, "input.program", dw(a->program));
+	dogwood_event_str(ev, DOGWOOD_BOTH, "input.command", dw(a->command));
+	dogwood_event_str(ev, DOGWOOD_BOTH, "input.program", dw(a->program));
 	if (a->args_n > 0)
-		dw_event_str(ev, DW_BOTH, "input.arg1", dw(a->args[0].text));
+		dogwood_event_str(ev, DOGWOOD_BOTH, "input.arg1", dw(a->args[0].text));
 	if (a->args_n > 1)
-		dw_event_str(ev, DW_BOTH, "input.arg2", dw(a->args[1].text));
-	dw_event_long(ev, DW_BOTH, "input.arg_count", a->args_n);
-	dw_event_str(ev, DW_BOTH, "input.cwd", dw(a->cwd));
+		dogwood_event_str(ev, DOGWOOD_BOTH, "input.arg2", dw(a->args[1].text));
+	dogwood_event_long(ev, DOGWOOD_BOTH, "input.arg_count", a->args_n);
+	dogwood_event_str(ev, DOGWOOD_BOTH, "input.cwd", dw(a->cwd));
 	if (a->kind != ASK_SPAWN)
 		return;
-	dw_event_str(ev, DW_BOTH, "input.program_path", dw(a->program_path));
+	dogwood_event_str(ev, DOGWOOD_BOTH, "input.program_path", dw(a->program_path));
 	if (a->credential_reads_n != 0) {
-		dw_str v[16];
+		dogwood_str v[16];
 		size_t n = a->credential_reads_n < 16 ? a->credential_reads_n : 16;
 
 		for (size_t i = 0; i < n; i++)
 			v[i] = dw(a->credential_reads[i]);
-		dw_event_strs(ev, DW_BOTH, "input.credential_reads", v, n);
+		dogwood_event_strs(ev, DOGWOOD_BOTH, "input.credential_reads", v, n);
 	}
 }
 
-static void put_net(dw_event *ev, const struct ask *a)
+static void put_net(dogwood_event *ev, const struct ask *a)
 {
-	dw_event_str(ev, DW_BOTH, "input.host", dw(a->host));
-	dw_event_long(ev, DW_BOTH, "input.port", a->port);
+	dogwood_event_str(ev, DOGWOOD_BOTH, "input.host", dw(a->host));
+	dogwood_event_long(ev, DOGWOOD_BOTH, "input.port", a->port);
 	if (a->kind == ASK_CONNECT) {
 		if (a->ip.n != 0)
-			dw_event_str(ev, DW_BOTH, "input.ip", dw(a->ip));
+			dogwood_event_str(ev, DOGWOOD_BOTH, "input.ip", dw(a->ip));
 		return;
 	}
-	dw_event_str(ev, DW_BOTH, "input.method", dw(a->method));
-	dw_event_str(ev, DW_BOTH, "input.path", dw(a->path));
-	dw_event_long(ev, DW_BOTH, "input.body_bytes",
+	dogwood_event_str(ev, DOGWOOD_BOTH, "input.method", dw(a->method));
+	dogwood_event_str(ev, DOGWOOD_BOTH, "input.path", dw(a->path));
+	dogwood_event_long(ev, DOGWOOD_BOTH, "input.body_bytes",
 	    a->body_bytes > INT64_MAX ? INT64_MAX : (int64_t)a->body_bytes);
-	dw_event_bool(ev, DW_BOTH, "input.intercepted", a->intercepted);
+	dogwood_event_bool(ev, DOGWOOD_BOTH, "input.intercepted", a->intercepted);
 }
 
 static void hex16(const uint8_t *p, char out[17])
@@ -143,17 +143,17 @@ static void build_event(
 	for (const char *s = ask_action(a); *s != '\0' && n < sizeof(action) - 2; s++)
 		action[n++] = *s;
 	action[n++] = '"';
-	dw_event_reset(d->ev);
-	dw_event_action(d->ev, (dw_str){ action, n }, dw_cstr(kind));
-	dw_event_principal(d->ev, dw_cstr(PRINCIPAL));
-	dw_event_resource(d->ev, dw_cstr(RESOURCE));
+	dogwood_event_reset(d->ev);
+	dogwood_event_action(d->ev, (dogwood_str){ action, n }, dogwood_cstr(kind));
+	dogwood_event_principal(d->ev, dogwood_cstr(PRINCIPAL));
+	dogwood_event_resource(d->ev, dogwood_cstr(RESOURCE));
 	hex16(t->span_id, id);
-	dw_event_str(d->ev, DW_HISTORY, "requestId", dw_cstr(id));
+	dogwood_event_str(d->ev, DOGWOOD_HISTORY, "requestId", dogwood_cstr(id));
 	switch (a->kind) {
 	case ASK_FS:
-		dw_event_str(d->ev, DW_BOTH, "input.path", dw(a->path));
-		dw_event_entity_id(d->ev, DW_BOTH, "input.operation", dw_cstr(ask_fs_type(a->op)),
-		    dw_cstr(ask_fs_operation(a->op)));
+		dogwood_event_str(d->ev, DOGWOOD_BOTH, "input.path", dw(a->path));
+		dogwood_event_entity_id(d->ev, DOGWOOD_BOTH, "input.operation",
+		    dogwood_cstr(ask_fs_type(a->op)), dogwood_cstr(ask_fs_operation(a->op)));
 		break;
 	case ASK_EXEC:
 	case ASK_SPAWN:
@@ -230,13 +230,13 @@ const struct ask *decide_ticket_ask(
 /* --------------------------------------------------------------------------- decisions */
 
 /* The tail of 3.1. The class comes before annotations: a fault never shows an authored id. */
-static void put_denial(struct buf *b, const struct ask *a, const struct dw_verdict *v)
+static void put_denial(struct buf *b, const struct ask *a, const struct dogwood_verdict *v)
 {
 	buf_put_c(b, "policy denied this operation on '");
 	ask_put_target_escaped(a, b);
 	buf_put_c(b, "' ");
-	if (v->cause == DW_FORBIDDEN && v->n_rules > 0) {
-		const struct dw_rule *r = &v->rules[0];
+	if (v->cause == DOGWOOD_FORBIDDEN && v->n_rules > 0) {
+		const struct dogwood_rule *r = &v->rules[0];
 		sv id = sv_trim((sv){ r->id.p, r->id.n });
 		sv text = sv_trim((sv){ r->description.p, r->description.n });
 
@@ -244,14 +244,14 @@ static void put_denial(struct buf *b, const struct ask *a, const struct dw_verdi
 		buf_put_escaped(b, id.n != 0 ? id : (sv){ r->engine_id.p, r->engine_id.n });
 		buf_put_c(b, text.n != 0 ? "]: " : "].");
 		buf_put_escaped(b, text);
-	} else if (v->cause == DW_NO_MATCH) {
+	} else if (v->cause == DOGWOOD_NO_MATCH) {
 		buf_put_c(b, "[default-deny]: No permit policy matched this request.");
 	} else {
 		buf_put_c(b, "because the request could not be evaluated.");
 	}
 }
 
-static sv rule_name(const struct dw_rule *r)
+static sv rule_name(const struct dogwood_rule *r)
 {
 	sv id = sv_trim((sv){ r->id.p, r->id.n });
 
@@ -261,7 +261,7 @@ static sv rule_name(const struct dw_rule *r)
 #define DETERMINING_MAX 64
 
 static void write_record(struct decider *d, const struct ask *a, const struct record_trace *t,
-    const struct dw_verdict *v, sv denial)
+    const struct dogwood_verdict *v, sv denial)
 {
 	struct record_decision r = {
 		.ask = a, .trace = *t, .ts_ns = v->ts_ns, .permit = v->permit
@@ -269,21 +269,21 @@ static void write_record(struct decider *d, const struct ask *a, const struct re
 	sv ids[DETERMINING_MAX];
 
 	switch (v->cause) {
-	case DW_PERMITTED:
+	case DOGWOOD_PERMITTED:
 		r.cause = RECORD_PERMITTED;
 		break;
-	case DW_FORBIDDEN:
+	case DOGWOOD_FORBIDDEN:
 		r.cause = RECORD_FORBIDDEN;
 		break;
-	case DW_NO_MATCH:
+	case DOGWOOD_NO_MATCH:
 		r.cause = RECORD_NO_MATCH;
 		break;
-	case DW_FAULT:
-	case DW_RECORDED:
+	case DOGWOOD_FAULT:
+	case DOGWOOD_RECORDED:
 		r.cause = RECORD_FAULT;
 		break;
 	}
-	if (v->n_rules > 0 && (v->cause == DW_PERMITTED || v->cause == DW_FORBIDDEN)) {
+	if (v->n_rules > 0 && (v->cause == DOGWOOD_PERMITTED || v->cause == DOGWOOD_FORBIDDEN)) {
 		r.rule = rule_name(&v->rules[0]);
 		r.description =
 		    sv_trim((sv){ v->rules[0].description.p, v->rules[0].description.n });
@@ -292,8 +292,8 @@ static void write_record(struct decider *d, const struct ask *a, const struct re
 		ids[r.determining_n++] = rule_name(&v->rules[i]);
 	r.determining = ids;
 	if (!v->permit)
-		r.reason = v->cause == DW_NO_MATCH ? SV("no permit matched")
-		           : v->cause == DW_FAULT
+		r.reason = v->cause == DOGWOOD_NO_MATCH ? SV("no permit matched")
+		           : v->cause == DOGWOOD_FAULT
 		               ? SV("the request could not be evaluated, so it was refused")
 		               : denial;
 	record_decision(d->rec, &r);
@@ -342,7 +342,7 @@ static void batch_finish(struct batch *b)
 	batch_free(b);
 }
 
-static void on_verdict(void *arg, const struct dw_verdict *v)
+static void on_verdict(void *arg, const struct dogwood_verdict *v)
 {
 	struct leg *leg = arg;
 	struct batch *b = leg->batch;
@@ -372,7 +372,7 @@ int decide_batch(struct decider *d, struct decide_owner *o, const struct ask *as
     sv traceparent, decide_fn fn, void *arg, struct box_err *err)
 {
 	struct batch *b = n != 0 ? calloc(1, sizeof(*b) + n * sizeof(b->legs[0])) : NULL;
-	struct dw_error de = { 0 };
+	struct dogwood_error de = { 0 };
 
 	if (b == NULL)
 		return box_nomem(err, "a decision");
@@ -401,13 +401,13 @@ int decide_batch(struct decider *d, struct decide_owner *o, const struct ask *as
 		struct leg *leg = &b->legs[i];
 
 		build_event(d, leg->ask, &leg->trace, "request");
-		if (dw_submit_begin(d->engine, d->ev, (dw_str){ NULL, 0 }, on_verdict, leg, &de) <
-		    0) {
+		if (dogwood_submit_begin(
+		        d->engine, d->ev, (dogwood_str){ NULL, 0 }, on_verdict, leg, &de) < 0) {
 			/* Never happened as far as the history knows, or the store is broken: refuse it. */
-			dw_str why = dw_cstr(de.msg);
-			struct dw_verdict v = { .cause = DW_FAULT, .fault = why };
+			dogwood_str why = dogwood_cstr(de.msg);
+			struct dogwood_verdict v = { .cause = DOGWOOD_FAULT, .fault = why };
 
-			if (de.code == DW_ESTORE || de.code == DW_ECORRUPT)
+			if (de.code == DOGWOOD_ESTORE || de.code == DOGWOOD_ECORRUPT)
 				d->failed = true;
 			log_warn("a decision failed: %s", de.msg);
 			on_verdict(leg, &v);
@@ -421,11 +421,11 @@ int decide_batch(struct decider *d, struct decide_owner *o, const struct ask *as
 /* Put the event into the history; nobody waits for it. */
 static void submit_outcome(struct decider *d)
 {
-	struct dw_error de = { 0 };
+	struct dogwood_error de = { 0 };
 
-	if (dw_submit_begin(d->engine, d->ev, (dw_str){ NULL, 0 }, NULL, NULL, &de) < 0) {
+	if (dogwood_submit_begin(d->engine, d->ev, (dogwood_str){ NULL, 0 }, NULL, NULL, &de) < 0) {
 		log_warn("an outcome could not be recorded: %s", de.msg);
-		if (de.code == DW_ESTORE || de.code == DW_ECORRUPT)
+		if (de.code == DOGWOOD_ESTORE || de.code == DOGWOOD_ECORRUPT)
 			d->failed = true;
 	}
 }
@@ -454,8 +454,8 @@ int decide_done_fs(struct decider *d, struct decide_owner *o, uint64_t ticket,
 		return box_fail(err, BOX_EDENIED, 0, "a malformed outcome");
 	build_event(d, t->ask, &t->trace, result == FS_FAILED ? "error" : "response");
 	if (result != FS_FAILED)
-		dw_event_entity_id(d->ev, DW_HISTORY, "output.result",
-		    dw_cstr("Box::FsResponseResult"), dw_cstr(result_names[result]));
+		dogwood_event_entity_id(d->ev, DOGWOOD_HISTORY, "output.result",
+		    dogwood_cstr("Box::FsResponseResult"), dogwood_cstr(result_names[result]));
 	submit_outcome(d);
 	record_outcome(d->rec, t->ask, &t->trace, result_names[result], 0, false);
 	ticket_drop(d, t);
@@ -478,7 +478,7 @@ int decide_done_status(struct decider *d, struct decide_owner *o, uint64_t ticke
 		    body_bytes; /* delivered, where the request had what was offered */
 	build_event(d, t->ask, &t->trace, "response");
 	if (has)
-		dw_event_long(d->ev, DW_HISTORY, "output.status", status);
+		dogwood_event_long(d->ev, DOGWOOD_HISTORY, "output.status", status);
 	submit_outcome(d);
 	record_outcome(d->rec, t->ask, &t->trace, has ? "completed" : "no reply", status, has);
 	ticket_drop(d, t);
@@ -563,10 +563,10 @@ void decide_owner_end(struct decider *d, struct decide_owner *o)
 
 bool decide_turn(struct decider *d)
 {
-	struct dw_error de = { 0 };
+	struct dogwood_error de = { 0 };
 
 	/* Callbacks may decide more (a parked command goes on); those wait for the next turn's sync. */
-	if (dw_engine_sync(d->engine, &de) < 0) {
+	if (dogwood_engine_sync(d->engine, &de) < 0) {
 		log_error("policy staging failed: %s", de.msg);
 		d->failed = true;
 	}

@@ -12,7 +12,7 @@
 #include "monitor/ask.h"
 #include "monitor/record.h"
 
-struct dw_engine;
+struct dogwood_engine;
 struct decider;
 struct ticket;
 struct batch;
@@ -33,7 +33,8 @@ struct decision {
 typedef void (*decide_fn)(void *arg, const struct decision *d);
 
 /* The engine and the recorder stay the caller's and must outlive the decider. NULL without memory. */
-struct decider *decide_new(struct dw_engine *engine, struct recorder *rec, struct box_err *err);
+struct decider *decide_new(
+    struct dogwood_engine *engine, struct recorder *rec, struct box_err *err);
 void decide_free(struct decider *d);
 
 /* Decide n actions in order, as one: all or nothing is permitted. fn is called exactly once (perhaps before this returns), unless the owner ends first. Views in asks need to live only for the call. traceparent

@@ -378,8 +378,8 @@ void record_outcome(struct recorder *r, const struct ask *a, const struct record
 	attr_str(&attrs, "strands.box.outcome.result", sv_c(result));
 	if (has_status)
 		attr_int(&attrs, "strands.box.outcome.status", status);
-	put_log(r, "strands-box.outcome", "strands.box.policy.outcome", 5, "outcome", ts_ns, t,
-	    &attrs, NULL);
+	put_log(r, "strands-box.outcome", "strands.box.policy.outcome", 5, "outcome",
+	    clock_now(&r->wall), t, &attrs, NULL);
 }
 
 int64_t record_now(const struct recorder *r)
