@@ -13,7 +13,9 @@
 #include "base/err.h"
 #include "base/rd.h"
 
-#define IPC_BODY_MAX ((size_t)128 * 1024) /* fits the default socket buffer of Linux */
+/* One argument of a program is at most 128 KiB on Linux (MAX_ARG_STRLEN), and a command text must fit with room to spare; the
+ * largest SO_SNDBUF of an unprivileged process (2 * net.core.wmem_max = 425984 by default) is above it. */
+#define IPC_BODY_MAX ((size_t)192 * 1024)
 #define IPC_FDS_MAX  4
 #define IPC_HDR      12 /* u32 body length, u16 type, u16 descriptor count, u32 request id */
 
