@@ -536,6 +536,7 @@ void decide_owner_end(struct decider *d, struct decide_owner *o)
 
 		b->owner = NULL;
 		b->prev = b->next = NULL;
+		b->fn(b->arg, NULL);
 		b = next;
 	}
 	o->batches = NULL;

@@ -30,6 +30,7 @@ struct decision {
 	size_t index;    /* the first refused effect of the batch */
 	sv text; /* the denial, "policy denied this operation on …"; borrowed for the call */
 };
+/* d is NULL when the owner ended first: only free what arg holds. */
 typedef void (*decide_fn)(void *arg, const struct decision *d);
 
 /* The engine and the recorder stay the caller's and must outlive the decider. NULL without memory. */
@@ -37,7 +38,7 @@ struct decider *decide_new(
     struct dogwood_engine *engine, struct recorder *rec, struct box_err *err);
 void decide_free(struct decider *d);
 
-/* Decide n actions in order, as one: all or nothing is permitted. fn is called exactly once (perhaps before this returns), unless the owner ends first. Views in asks need to live only for the call. traceparent
+/* Decide n actions in order, as one: all or nothing is permitted. fn is called exactly once (perhaps before this returns). Views in asks need to live only for the call. traceparent
  * may be empty. -1: nothing was submitted (err says why); fn is not called and the caller must refuse. */
 int decide_batch(struct decider *d, struct decide_owner *o, const struct ask *asks, size_t n,
     sv traceparent, decide_fn fn, void *arg, struct box_err *err);
