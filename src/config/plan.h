@@ -127,3 +127,7 @@ void plan_fini(struct plan *p);
 
 /* Does this destination cover the request? host is lower case; path is the gateway's canonical path. path may be "" to ask for host and port alone. */
 bool plan_dest_covers(const struct plan_dest *d, sv host, uint16_t port, sv path);
+
+/* Is this a name that `env` may not claim (1.6): set by the box itself, or loading code (NODE_OPTIONS, LD_*, PYTHON*, …)? HOME and PATH are not among
+ * them. Also asked by the monitor for variables that an alias or the shell wants to export. */
+bool plan_env_reserved(sv name);
