@@ -1,0 +1,73 @@
+/* Our own worker programs: start, greet, end. See internal.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "monitor/internal.h"
+#include "base/ban.h"
+
+int crew_start(struct monitor *m, struct crew *c, const char *program, enum worker_profile profile,
+    const struct worker_path *paths, size_t paths_n, const struct chan_ops *ops, void *ctx,
+    struct box_err *err)
+{
+	const char *image = arena_printf(&m->arena, "%s/%s", m->path.program_dir, program);
+	struct worker_spec spec = { .profile = profile,
+		.program = image,
+		.name = program,
+		.err_fd = 2,
+		.paths = paths,
+		.paths_n = paths_n };
+	int pair[2];
+
+	*c = (struct crew){ .m = m, .program = program, .pid = -1, .pidfd = -1 };
+	if (image == NULL)
+		return box_nomem(err, "a worker");
+	if (access(image, X_OK) != 0)
+		return box_fail(
+		    err, BOX_ESYS, errno, "%s must be installed next to box (%s)", program, image);
+	if (ipc_pair(pair, err) != 0)
+		return -1;
+	spec.channel = pair[1];
+	if (worker_spawn(&spec, &c->pid, &c->pidfd, err) != 0) {
+		fd_drop(&pair[0]);
+		fd_drop(&pair[1]);
+		return -1;
+	}
+	fd_drop(&pair[1]);
+	c->chan = chan_new(m->loop, m->decider, pair[0], ops, ctx, err);
+	if (c->chan == NULL) {
+		crew_end(c);
+		return -1;
+	}
+	return 0;
+}
+
+bool crew_hello_ok(struct ipc_msg *m, struct box_err *err)
+{
+	uint32_t version = rd_u32(&m->body);
+
+	(void)rd_str(&m->body, 64); /* the name: we started it, so we know it */
+	if (!rd_done(&m->body) || version != MON_VERSION) {
+		(void)box_fail(err, BOX_EDENIED, 0, "it speaks version %u of the frames, not %u",
+		    version, MON_VERSION);
+		return false;
+	}
+	return true;
+}
+
+void crew_end(struct crew *c)
+{
+	if (c->pid > 0) {
+		if (pidfd_send_signal(c->pidfd, SIGKILL, NULL, 0) != 0 && errno != ESRCH)
+			log_warn("cannot end %s: %s", c->program, box_strerror(errno));
+		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	fd_drop(&c->pidfd);
+	c->pid = -1;
+	c->ready = false;
+}

@@ -1,0 +1,151 @@
+/* Environments. See environ.h. Exported variables come from inside the box and are hostile. */
+#include "monitor/environ.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/ban.h"
+
+struct list {
+	struct arena *arena;
+	struct plan_var *v;
+	size_t n, cap;
+	bool bad;
+};
+
+static void set(struct list *l, sv name, sv value)
+{
+	sv copy;
+
+	for (size_t i = 0; i < l->n; i++) {
+		if (!sv_eq(l->v[i].name, name))
+			continue;
+		copy = arena_dup(l->arena, value);
+		l->bad |= copy.p == NULL;
+		l->v[i].value = copy;
+		return;
+	}
+	if (l->n == l->cap) {
+		size_t cap = l->cap != 0 ? l->cap * 2 : 64;
+		struct plan_var *v = arena_grow(l->arena, l->v, l->n, cap, sizeof(*v));
+
+		if (v == NULL) {
+			l->bad = true;
+			return;
+		}
+		l->v = v;
+		l->cap = cap;
+	}
+	l->v[l->n] = (struct plan_var){ arena_dup(l->arena, name), arena_dup(l->arena, value) };
+	l->bad |= l->v[l->n].name.p == NULL || l->v[l->n].value.p == NULL;
+	l->n++;
+}
+
+bool environ_may_export(sv name)
+{
+	/* The shell keeps these itself, or the box decides them. */
+	static const char *const own[] = { "HOME", "PATH", "PWD", "OLDPWD", "SHLVL", "_", "IFS",
+		"TMPDIR", "SHELL", "BASH", "BASHOPTS", "SHELLOPTS", "BASH_ENV", "ENV", NULL };
+
+	if (name.n == 0 || name.n > 256 || plan_env_reserved(name))
+		return false;
+	for (size_t i = 0; own[i] != NULL; i++)
+		if (sv_eq(name, sv_c(own[i])))
+			return false;
+	for (size_t i = 0; i < name.n; i++) {
+		char c = name.p[i];
+		bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+
+		if (!letter && !(i > 0 && c >= '0' && c <= '9'))
+			return false;
+	}
+	return true;
+}
+
+/* PATH without any spelling of bin_dir, and with it in front for the agent. */
+static void set_path(struct list *l, const struct environ_input *in, sv path)
+{
+	AUTO_BUF b = buf_with((size_t)1 << 16);
+	sv bin = sv_c(in->bin_dir), part, rest = path;
+	bool more = true;
+
+	if (in->is_agent)
+		buf_put_sv(&b, bin);
+	while (more) {
+		sv bare;
+
+		more = sv_cut(rest, ':', &part, &rest);
+		bare = part;
+		while (bare.n > 1 && bare.p[bare.n - 1] == '/')
+			bare.n--;
+		/* An empty entry means the current directory: never here. */
+		if (bare.n == 0 || sv_eq(bare, bin))
+			continue;
+		if (b.n != 0)
+			buf_put_byte(&b, ':');
+		buf_put_sv(&b, part);
+	}
+	l->bad |= !buf_ok(&b);
+	set(l, SV("PATH"), buf_sv(&b));
+}
+
+static void set_box_names(struct list *l, const struct environ_input *in)
+{
+	static const char *const proxies[] = { "HTTP_PROXY", "HTTPS_PROXY", "http_proxy",
+		"https_proxy" };
+	/* Programs that read these as their only roots need the system's as well. */
+	static const char *const bundles[] = { "SSL_CERT_FILE", "AWS_CA_BUNDLE",
+		"REQUESTS_CA_BUNDLE", "GIT_SSL_CAINFO" };
+	static const char *const extras[] = { "NODE_EXTRA_CA_CERTS", "CODEX_CA_CERTIFICATE" };
+	const char *proxy = arena_printf(l->arena, "http://127.0.0.1:%u", in->proxy_port);
+
+	if (proxy == NULL) {
+		l->bad = true;
+		return;
+	}
+	for (size_t i = 0; i < sizeof(proxies) / sizeof(proxies[0]); i++)
+		set(l, sv_c(proxies[i]), sv_c(proxy));
+	set(l, SV("NO_PROXY"), SV("127.0.0.1,localhost"));
+	set(l, SV("no_proxy"), SV("127.0.0.1,localhost"));
+	set(l, SV("NODE_USE_ENV_PROXY"), SV("1"));
+	for (size_t i = 0; i < sizeof(bundles) / sizeof(bundles[0]); i++)
+		set(l, sv_c(bundles[i]), sv_c(in->ca_bundle));
+	for (size_t i = 0; i < sizeof(extras) / sizeof(extras[0]); i++)
+		set(l, sv_c(extras[i]), sv_c(in->ca_cert));
+	set(l, SV("USER"), SV("strands-box"));
+	if (in->cwd != NULL)
+		set(l, SV("PWD"), sv_c(in->cwd));
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return sv_cmp(((const struct plan_var *)a)->name, ((const struct plan_var *)b)->name);
+}
+
+int environ_compose(const struct environ_input *in, struct arena *arena, struct plan_var **out,
+    size_t *n, struct box_err *err)
+{
+	struct list l = { .arena = arena };
+	sv path = in->plan->path_var;
+
+	for (size_t i = 0; i < in->routes->n; i++)
+		set(&l, in->routes->v[i].plan->secret_var, sv_c(in->routes->v[i].placeholder));
+	set(&l, SV("HOME"), in->plan->home);
+	set(&l, SV("TMPDIR"), SV("/tmp"));
+	for (size_t i = 0; i < in->exported_n; i++)
+		if (environ_may_export(in->exported[i].name))
+			set(&l, in->exported[i].name, in->exported[i].value);
+	for (size_t i = 0; in->proc != NULL && i < in->proc->env_n; i++) {
+		if (sv_eq(in->proc->env[i].name, SV("PATH")))
+			path = in->proc->env[i].value;
+		set(&l, in->proc->env[i].name, in->proc->env[i].value);
+	}
+	set_path(&l, in, path);
+	set_box_names(&l, in);
+	if (l.bad)
+		return box_nomem(err, "an environment");
+	qsort(l.v, l.n, sizeof(l.v[0]), by_name);
+	*out = l.v;
+	*n = l.n;
+	return 0;
+}
