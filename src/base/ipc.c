@@ -91,11 +91,23 @@ int ipc_send(int fd, uint16_t type, uint32_t id, const struct buf *body, const i
 		memcpy(CMSG_DATA(c), fds, nfds * sizeof(int));
 	}
 	do {
-		r = sendmsg(fd, &mh, MSG_NOSIGNAL);
+		r = sendmsg(fd, &mh, MSG_NOSIGNAL | flags);
 	} while (r < 0 && errno == EINTR);
 	if (r < 0)
 		return box_fail(err, BOX_ESYS, errno, "send an ipc frame");
 	return 0;
+}
+
+int ipc_send(int fd, uint16_t type, uint32_t id, const struct buf *body, const int *fds,
+    size_t nfds, struct box_err *err)
+{
+	return send_frame(fd, type, id, body, fds, nfds, 0, err);
+}
+
+int ipc_send_nowait(int fd, uint16_t type, uint32_t id, const struct buf *body, const int *fds,
+    size_t nfds, struct box_err *err)
+{
+	return send_frame(fd, type, id, body, fds, nfds, MSG_DONTWAIT, err);
 }
 
 /* Put every descriptor of the control data into m; close what does not fit. false: too many. */
@@ -121,7 +133,7 @@ static bool take_control(struct msghdr *mh, struct ipc_msg *m)
 	return fit && (mh->msg_flags & MSG_CTRUNC) == 0;
 }
 
-int ipc_recv(int fd, struct ipc_msg *m, struct box_err *err)
+static int recv_frame(int fd, struct ipc_msg *m, int flags, struct box_err *err)
 {
 	union {
 		struct cmsghdr h;
@@ -141,7 +153,7 @@ int ipc_recv(int fd, struct ipc_msg *m, struct box_err *err)
 	mh.msg_control = ctl.space;
 	mh.msg_controllen = sizeof(ctl.space);
 	do {
-		got = recvmsg(fd, &mh, MSG_CMSG_CLOEXEC);
+		got = recvmsg(fd, &mh, MSG_CMSG_CLOEXEC | flags);
 	} while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return box_fail(err, BOX_ESYS, errno, "receive an ipc frame");
@@ -165,6 +177,16 @@ int ipc_recv(int fd, struct ipc_msg *m, struct box_err *err)
 	}
 	m->body = r;
 	return 1;
+}
+
+int ipc_recv(int fd, struct ipc_msg *m, struct box_err *err)
+{
+	return recv_frame(fd, m, 0, err);
+}
+
+int ipc_recv_nowait(int fd, struct ipc_msg *m, struct box_err *err)
+{
+	return recv_frame(fd, m, MSG_DONTWAIT, err);
 }
 
 int ipc_dispatch(

@@ -52,6 +52,12 @@ int ipc_send(int fd, uint16_t type, uint32_t id, const struct buf *body, const i
  * socket. A malformed frame (length mismatch, too long, too many descriptors, truncated) is BOX_EDENIED. */
 int ipc_recv(int fd, struct ipc_msg *m, struct box_err *err);
 
+/* The same without ever waiting, whatever the mode of the socket: a hostile peer that holds a duplicate of our end can clear O_NONBLOCK.
+ * EAGAIN in err->sys when it would wait. */
+int ipc_send_nowait(int fd, uint16_t type, uint32_t id, const struct buf *body, const int *fds,
+    size_t nfds, struct box_err *err);
+int ipc_recv_nowait(int fd, struct ipc_msg *m, struct box_err *err);
+
 /* One row of a request table. Rows end with type 0. */
 struct ipc_rule {
 	uint16_t type;
