@@ -234,9 +234,8 @@ DOGWOOD_API int dogwood_event_check(const dogwood_event *ev, struct dogwood_erro
 /* ----------------------------------------------------------------------------------- engine */
 
 enum dogwood_sync_policy {
-	DOGWOOD_SYNC_NEEDED =
-	    /* Wait for the disk when some installed clause could match the event. */
-	0,
+	/* Wait for the disk when some installed clause could match the event. */
+	DOGWOOD_SYNC_NEEDED,
 	/* Wait for every event. */
 	DOGWOOD_SYNC_ALWAYS
 };
