@@ -125,6 +125,7 @@ bool ask_read_command(struct rd *r, struct arena *arena, struct ask *a)
 		a->args[i].literal = rd_u8(r) == 1;
 		a->args[i].text = rd_str(r, MON_TEXT_MAX);
 	}
+	a->args_kept = a->args_n;
 	a->cwd = rd_str(r, MON_PATH_MAX);
 	return !r->bad;
 }
@@ -140,36 +141,35 @@ static void move_to(char **at, sv *s)
 
 struct ask *ask_dup(const struct ask *a)
 {
-	uint32_t keep = a->args_n < 2 ? a->args_n : 2;
+	/* Events have the first two arguments; a program is started from all of them. */
+	uint32_t keep = a->kind != ASK_SPAWN && a->args_n > 2 ? 2 : a->args_n;
+	size_t head = sizeof(struct ask) + keep * sizeof(struct ask_arg);
 	size_t bytes = a->path.n + a->command.n + a->program.n + a->program_path.n + a->cwd.n +
 	               a->host.n + a->ip.n + a->method.n;
-	struct {
-		struct ask ask;
-		struct ask_arg args[2];
-		char text[];
-	} * box;
+	struct ask *copy;
 	char *at;
 
 	for (uint32_t i = 0; i < keep; i++)
 		bytes += a->args[i].text.n;
-	/* Each view is bounded by the frame it came in, so the sum is far from overflow. */
-	box = malloc(sizeof(*box) + bytes);
-	if (box == NULL)
+	/* Every view is bounded by the frame it came in and args_n by MON_ARGS_MAX: no overflow. */
+	copy = malloc(head + bytes);
+	if (copy == NULL)
 		return NULL;
-	box->ask = *a;
-	at = box->text;
-	move_to(&at, &box->ask.path);
-	move_to(&at, &box->ask.command);
-	move_to(&at, &box->ask.program);
-	move_to(&at, &box->ask.program_path);
-	move_to(&at, &box->ask.cwd);
-	move_to(&at, &box->ask.host);
-	move_to(&at, &box->ask.ip);
-	move_to(&at, &box->ask.method);
-	box->ask.args = box->args;
+	*copy = *a;
+	copy->args = (struct ask_arg *)(copy + 1);
+	copy->args_kept = keep;
+	at = (char *)copy + head;
+	move_to(&at, &copy->path);
+	move_to(&at, &copy->command);
+	move_to(&at, &copy->program);
+	move_to(&at, &copy->program_path);
+	move_to(&at, &copy->cwd);
+	move_to(&at, &copy->host);
+	move_to(&at, &copy->ip);
+	move_to(&at, &copy->method);
 	for (uint32_t i = 0; i < keep; i++) {
-		box->args[i] = a->args[i];
-		move_to(&at, &box->args[i].text);
+		copy->args[i] = a->args[i];
+		move_to(&at, &copy->args[i].text);
 	}
-	return &box->ask;
+	return copy;
 }

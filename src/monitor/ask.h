@@ -27,7 +27,8 @@ struct ask {
 	sv command, program, program_path, cwd;
 	struct ask_arg *args;
 	uint32_t args_n;
-	sv *credential_reads; /* spawn: stores that the matching tools name */
+	uint32_t args_kept; /* entries of args that exist; fewer than args_n only in a copy */
+	const sv *credential_reads; /* spawn: stores that the matching tools name */
 	size_t credential_reads_n;
 	/* net */
 	sv host, ip, method;
@@ -52,6 +53,6 @@ void ask_put_target_escaped(const struct ask *a, struct buf *out);
 
 /* Read `command` of MON_ASK_EXEC and MON_ASK_SPAWN (proto.h). args live in arena, text borrows from the frame. false: malformed. */
 bool ask_read_command(struct rd *r, struct arena *arena, struct ask *a);
-/* A copy that outlives the frame, in one allocation: free(3) it. Of the arguments only the first two are kept, as events have no more. NULL
+/* A copy that outlives the frame, in one allocation: free(3) it. Of the arguments the first two are kept, for a spawn all. NULL
  * without memory. credential_reads belong to the plan and are borrowed. */
 struct ask *ask_dup(const struct ask *a);

@@ -73,6 +73,7 @@ struct monitor {
 	struct loop_watch *broker_watch;
 	struct alias *aliases;
 	size_t aliases_n;
+	unsigned alias_warnings;
 
 	int exit_status; /* of the run */
 	bool agent_ended;
@@ -117,7 +118,9 @@ void session_signal(struct session *s, int sig);
 /* The alias is gone: hang up. */
 void session_hangup(struct session *s);
 void sessions_end(struct monitor *m);
-/* A tool of this session ended. */
+/* What became of a tool that the session asked for: its view was built and the program executed; it could not be started (text for the agent); it ended. */
+void session_tool_started(struct session *s, uint32_t tool);
+void session_tool_refused(struct session *s, uint32_t tool, const char *text);
 void session_tool_exited(struct session *s, uint32_t tool, int wait_status);
 
 /* broker.c */
@@ -155,6 +158,8 @@ struct tool_start {
 /* Which table runs this program with these arguments: the longest matching command; the agent's own lists when an `exec` entry covers it. NULL with text (no prefix). */
 const struct plan_process *sandbox_tool_for(struct monitor *m, sv program_path,
     const char *const *argv, size_t argv_n, bool *by_exec, struct box_err *err);
+/* The credential stores that the tables of this program name, as authored: `credential_reads` of shell:spawn. Borrowed from the run. */
+const sv *sandbox_credential_reads(struct monitor *m, sv program_path, size_t *n);
 int sandbox_start_tool(struct monitor *m, const struct tool_start *t, struct box_err *err);
 void sandbox_signal_tool(struct monitor *m, const struct session *s, uint32_t tool, int sig);
 /* End the tools of a session that is over. */

@@ -279,7 +279,7 @@ static void put_args(struct buf *b, const struct ask *a)
 	             "{\"stringValue\":");
 	put_cut_json(b, a->program);
 	buf_put_byte(b, '}');
-	for (uint32_t i = 0; i < a->args_n && i + 1 < ARGS_MAX; i++) {
+	for (uint32_t i = 0; i < a->args_kept && i + 1 < ARGS_MAX; i++) {
 		buf_put_c(b, ",{\"stringValue\":");
 		if (a->args[i].literal)
 			put_cut_json(b, a->args[i].text);
