@@ -50,9 +50,9 @@ struct cedar_tok {
 struct cedar_lex {
 	sv src;
 	size_t at;
-	uint32_t line, line_start; /* of `at`: number, and the offset of its first byte */
-	uint32_t col;              /* code points from line_start to at, plus 1 */
-	uint32_t base_off;         /* added to offsets in spans */
+	uint32_t line;     /* of `at` */
+	uint32_t col;      /* in code points, from 1 */
+	uint32_t base_off; /* added to offsets in spans */
 };
 
 /* Start on text; origin as in cedar_parse_opts (line 0: the text is the whole). */

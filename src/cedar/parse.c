@@ -1,0 +1,686 @@
+/* Sources: definitions, policies, scopes. See parse.h; spec 2, 2.1, 2.3. */
+#include "cedar/parse_priv.h"
+
+#include <stdio.h>
+
+#include "base/ban.h"
+
+void p_advance(struct parser *p)
+{
+	if (p->cur.kind != CEDAR_T_END)
+		p->end = p->cur.span.off + p->cur.span.len;
+	p->cur = p->ahead;
+	p->ahead = cedar_lex_next(&p->lex);
+}
+
+static bool tok_is(const struct cedar_tok *t, const char *text)
+{
+	return (t->kind == CEDAR_T_PUNCT || t->kind == CEDAR_T_IDENT) && sv_eq(t->text, sv_c(text));
+}
+
+bool p_is(const struct parser *p, const char *text)
+{
+	return tok_is(&p->cur, text);
+}
+
+bool p_ahead_is(const struct parser *p, const char *text)
+{
+	return tok_is(&p->ahead, text);
+}
+
+bool p_eat(struct parser *p, const char *text)
+{
+	if (p->dead || !p_is(p, text))
+		return false;
+	p_advance(p);
+	return true;
+}
+
+void *p_unexpected(struct parser *p, const char *expected)
+{
+	if (!p->dead)
+		cedar_tok_unexpected(p->ds, &p->cur, expected);
+	p->dead = true;
+	return NULL;
+}
+
+bool p_need(struct parser *p, const char *text)
+{
+	size_t before = p->ds->n;
+
+	if (p_eat(p, text))
+		return true;
+	/* The reference names only what it has a name for, and punctuation has none. */
+	p_unexpected(p, NULL);
+	if (p->ds->n > before)
+		p->ds->d[before].hint = sv_c(arena_printf(p->a, "`%s` is missing before it", text));
+	return false;
+}
+
+void p_error(struct parser *p, const struct cedar_span *at, const char *hint, const char *fmt, ...)
+{
+	char text[512], *big = NULL;
+	va_list ap;
+	int n;
+
+	if (p->dead)
+		return;
+	va_start(ap, fmt);
+	n = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (n >= (int)sizeof(text)) {
+		big = arena_alloc(p->a, (size_t)n + 1, 1);
+		if (big != NULL) {
+			va_start(ap, fmt);
+			(void)vsnprintf(big, (size_t)n + 1, fmt, ap); /* measured just above */
+			va_end(ap);
+		}
+	}
+	cedar_diag_add(p->ds, CEDAR_ERROR, "parse", at, hint, "%s", big != NULL ? big : text);
+}
+
+void *p_fail(struct parser *p, const char *why)
+{
+	p_error(p, &p->cur.span, NULL, "%s", why);
+	p->dead = true;
+	return NULL;
+}
+
+struct cedar_span p_since(const struct parser *p, struct cedar_span from)
+{
+	from.len = p->end > from.off ? p->end - from.off : 0;
+	return from;
+}
+
+sv p_text(const struct parser *p, struct cedar_span at)
+{
+	return sv_sub(p->lex.src, at.off - p->lex.base_off, at.len);
+}
+
+void *p_room(struct parser *p, void *v, size_t n, size_t *cap, size_t size)
+{
+	size_t want = *cap != 0 ? *cap * 2 : 4;
+
+	if (n < *cap)
+		return v;
+	v = arena_grow(p->a, v, n, want, size);
+	if (v == NULL)
+		return p_fail(p, "out of memory");
+	*cap = want;
+	return v;
+}
+
+cedar_sym p_name(struct parser *p)
+{
+	struct cedar_span from = p->cur.span;
+	cedar_sym s;
+	sv text;
+	size_t i, n = 0;
+	char *q;
+
+	for (;;) {
+		if (p->cur.kind != CEDAR_T_IDENT)
+			return p_unexpected(p, "identifier");
+		if (cedar_is_reserved(p->cur.text))
+			p_error(p, &p->cur.span, NULL,
+			    "this identifier is reserved and cannot be used: `" SV_FMT "`",
+			    SV_ARG(p->cur.text));
+		p_advance(p);
+		if (!p_is(p, "::") || p->ahead.kind != CEDAR_T_IDENT)
+			break;
+		p_advance(p);
+	}
+	text = p_text(p, p_since(p, from));
+	/* Without the blanks and comments between the parts. */
+	if (sv_find(text, ' ') >= 0 || sv_find(text, '/') >= 0 || sv_has_ctl(text) ||
+	    !sv_is_utf8(text)) {
+		struct cedar_lex l;
+		struct cedar_tok t;
+
+		q = arena_alloc(p->a, text.n + 1, 1);
+		if (q == NULL)
+			return p_fail(p, "out of memory");
+		cedar_lex_init(&l, text, (struct cedar_span){ 0 });
+		for (t = cedar_lex_next(&l); t.kind != CEDAR_T_END; t = cedar_lex_next(&l))
+			for (i = 0; i < t.text.n; i++)
+				q[n++] = t.text.p[i];
+		text = (sv){ q, n };
+	}
+	s = cedar_intern(p->t, text);
+	return s != NULL ? s : p_fail(p, "out of memory");
+}
+
+bool p_block(struct parser *p, sv *body, struct cedar_span *at)
+{
+	struct cedar_span open = p->ahead.span;
+
+	if (!cedar_lex_block(&p->lex, body, at)) {
+		p_error(p, &open, "close it with `}`", "unexpected end of input");
+		p->dead = true;
+	}
+	p->end = (uint32_t)(p->lex.base_off + p->lex.at);
+	p->cur = cedar_lex_next(&p->lex);
+	p->ahead = cedar_lex_next(&p->lex);
+	return !p->dead;
+}
+
+/* ---- scope -------------------------------------------------------------------------------------------------------- */
+
+struct element {
+	struct cedar_scope s;
+	enum cedar_var var;
+	bool known;
+};
+
+/* The entity or slot of `== E`, `in E`. */
+static void scope_ref(struct parser *p, struct element *el, const struct cedar_expr *e)
+{
+	if (e == p->poison)
+		return;
+	el->s.uid_span = e->span;
+	if (e->kind == CEDAR_E_LIT && e->value.kind == CEDAR_ENTITY) {
+		el->s.uid = e->value.uid;
+		return;
+	}
+	if (e->kind == CEDAR_E_SLOT && e->var == el->var) {
+		el->s.slot = true;
+		return;
+	}
+	if (el->var == CEDAR_ACTION)
+		p_error(p, &e->span, NULL,
+		    "action scope expects an action reference (`Ns::Action::\"id\"`)");
+	else
+		p_error(p, &e->span, NULL,
+		    "expected an entity reference (`Ns::Type::\"id\"`) or a template slot (`?%s`)",
+		    el->var == CEDAR_PRINCIPAL ? "principal" : "resource");
+}
+
+static void action_type(struct parser *p, struct cedar_uid u, const struct cedar_span *at)
+{
+	sv t = cedar_sv(u.type);
+
+	if (!sv_eq(t, SV("Action")) && !sv_ends(t, SV("::Action")))
+		p_error(p, at,
+		    "the type of an action is `Action`, in a namespace: `Ns::Action::\"id\"`",
+		    "action scope expects an action reference (`Ns::Action::\"id\"`)");
+}
+
+static int action_set(struct parser *p, struct element *el, const struct cedar_expr *e)
+{
+	struct cedar_uid *set = ARENA_VEC(p->a, struct cedar_uid, e->n_arg);
+	struct cedar_span *at = ARENA_VEC(p->a, struct cedar_span, e->n_arg);
+	uint32_t i, n = 0;
+
+	if (set == NULL || at == NULL) {
+		p_fail(p, "out of memory");
+		return -1;
+	}
+	for (i = 0; i < e->n_arg; i++) {
+		const struct cedar_expr *m = e->arg[i];
+
+		if (m == p->poison)
+			continue;
+		if (m->kind != CEDAR_E_LIT || m->value.kind != CEDAR_ENTITY) {
+			p_error(p, &m->span, NULL,
+			    "action scope expects an action reference (`Ns::Action::\"id\"`)");
+			continue;
+		}
+		action_type(p, m->value.uid, &m->span);
+		set[n] = m->value.uid;
+		at[n++] = m->span;
+	}
+	el->s.op = CEDAR_S_IN_SET;
+	el->s.set = set;
+	el->s.set_span = at;
+	el->s.n_set = n;
+	return 0;
+}
+
+/* `is Type` of a principal or resource; true to go on. */
+static bool scope_is(struct parser *p, struct element *el)
+{
+	struct cedar_span at;
+
+	p_advance(p);
+	at = p->cur.span;
+	el->s.type = p_name(p);
+	if (el->s.type == NULL)
+		return false;
+	el->s.type_span = p_since(p, at);
+	if (el->var == CEDAR_ACTION) {
+		at = p_since(p, at);
+		p_error(p, &at, "name the actions: `action == Action::\"id\"`, `action in [ … ]`",
+		    "`action is Type` is not valid in the action scope");
+		el->s.type = NULL;
+		return true;
+	}
+	el->s.op = CEDAR_S_IS;
+	return true;
+}
+
+static bool scope_rel(struct parser *p, struct element *el)
+{
+	struct cedar_tok op = p->cur;
+	struct cedar_expr *e;
+	bool in = p_is(p, "in"), eq = p_is(p, "==");
+
+	if (p_is(p, "="))
+		p_error(p, &op.span, NULL,
+		    "`=` is not a valid operator in this scope; did you mean `==`?");
+	else if (!in && !eq)
+		p_error(p, &op.span, "other conditions belong in `when { … }`",
+		    "scope only allows `==` or `in`, found `" SV_FMT "`", SV_ARG(op.text));
+	p_advance(p);
+	e = p_expr(p);
+	if (e == NULL)
+		return false;
+	if (!in && !eq)
+		return true;
+	if (el->s.op == CEDAR_S_IS) {
+		if (eq) {
+			p_error(p, &op.span, NULL,
+			    "`is Type == …` is not valid; only `is Type in …` is allowed");
+			return true;
+		}
+		el->s.op = CEDAR_S_IS_IN;
+	} else {
+		el->s.op = in ? CEDAR_S_IN : CEDAR_S_EQ;
+	}
+	if (el->var == CEDAR_ACTION && in && e->kind == CEDAR_E_SET)
+		return action_set(p, el, e) == 0;
+	scope_ref(p, el, e);
+	if (el->var == CEDAR_ACTION && el->s.uid.id != NULL)
+		action_type(p, el->s.uid, &e->span);
+	return true;
+}
+
+static bool is_relop(const struct parser *p)
+{
+	static const char *const ops[] = { "==", "!=", "<", "<=", ">", ">=", "in", "=" };
+	size_t i;
+
+	for (i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		if (p_is(p, ops[i]))
+			return true;
+	return false;
+}
+
+/* One element. false when dead. */
+static bool element(struct parser *p, struct element *el)
+{
+	struct cedar_span from = p->cur.span, at;
+	sv word = p->cur.text;
+
+	*el = (struct element){ .known = true };
+	if (p->cur.kind != CEDAR_T_IDENT)
+		return p_unexpected(p, "identifier");
+	if (sv_eq(word, SV("principal")))
+		el->var = CEDAR_PRINCIPAL;
+	else if (sv_eq(word, SV("action")))
+		el->var = CEDAR_ACTION;
+	else if (sv_eq(word, SV("resource")))
+		el->var = CEDAR_RESOURCE;
+	else
+		el->known = false;
+	p_advance(p);
+	if (p_is(p, ":")) {
+		at = p->cur.span;
+		p_advance(p);
+		if (p_name(p) == NULL)
+			return false;
+		at = p_since(p, at);
+		p_error(p, &at, NULL,
+		    "the `" SV_FMT " : Type` scope form is not supported; use `" SV_FMT " is Type`",
+		    SV_ARG(word), SV_ARG(word));
+	}
+	if (p_is(p, "is") && !scope_is(p, el))
+		return false;
+	if (is_relop(p) && !scope_rel(p, el))
+		return false;
+	el->s.span = p_since(p, from);
+	return true;
+}
+
+static const char *const var_names[] = { "principal", "action", "resource" };
+
+static bool scope(struct parser *p, struct cedar_policy *pol)
+{
+	static const sv names[] = { SV_INIT("principal"), SV_INIT("action"), SV_INIT("resource") };
+	struct cedar_scope *to[] = { &pol->principal, &pol->action, &pol->resource };
+	bool have[3] = { false };
+	struct cedar_span at;
+	size_t n = 0, i;
+
+	p->slots = true;
+	while (!p_is(p, ")")) {
+		struct element el;
+		struct cedar_span first = p->cur.span;
+		sv word = p->cur.text;
+
+		if (!element(p, &el))
+			return false;
+		if (n++ >= 3) {
+			p_error(p, &el.s.span, "a scope has principal, action and resource",
+			    "this policy has an extra element in the scope: `" SV_FMT "`",
+			    SV_ARG(p_text(p, el.s.span)));
+		} else if (!el.known) {
+			sv near = cedar_nearest(word, names, 3);
+
+			p_error(p, &first,
+			    near.n != 0
+			        ? arena_printf(p->a, "did you mean `" SV_FMT "`?", SV_ARG(near))
+			        : NULL,
+			    "unexpected scope variable `" SV_FMT
+			    "`; expected `principal`, `action`, or `resource`",
+			    SV_ARG(word));
+		} else if (have[el.var]) {
+			p_error(p, &el.s.span, NULL, "duplicate `%s` in scope", var_names[el.var]);
+		} else {
+			if (!p->o->dogwood && (size_t)el.var != n - 1)
+				p_error(p, &first,
+				    "Cedar wants `(principal, action, resource)` in this order",
+				    "expected `%s`, found `%s` in the scope", var_names[n - 1],
+				    var_names[el.var]);
+			have[el.var] = true;
+			*to[el.var] = el.s;
+			if (el.s.slot)
+				pol->has_slot[el.var == CEDAR_PRINCIPAL ? 0 : 1] = true;
+		}
+		if (!p_eat(p, ","))
+			break;
+	}
+	at = p->cur.span;
+	if (!p_need(p, ")"))
+		return false;
+	for (i = 0; !p->o->dogwood && i < 3; i++)
+		if (i >= n)
+			p_error(p, &at, "Cedar wants `(principal, action, resource)`",
+			    "this policy is missing the `%s` variable in the scope", var_names[i]);
+	p->slots = false;
+	return true;
+}
+
+/* ---- policies and definitions ------------------------------------------------------------------------------------- */
+
+static bool annotations(struct parser *p, struct cedar_policy *pol)
+{
+	size_t cap = 0, n = 0, i;
+
+	while (p_is(p, "@")) {
+		struct cedar_annotation *a;
+		struct cedar_span from = p->cur.span;
+
+		pol->ann = p_room(p, pol->ann, n, &cap, sizeof(*pol->ann));
+		if (pol->ann == NULL)
+			return false;
+		a = &pol->ann[n];
+		p_advance(p);
+		if (p->cur.kind != CEDAR_T_IDENT)
+			return p_unexpected(p, "identifier");
+		a->key = cedar_intern(p->t, p->cur.text);
+		a->value = cedar_intern(p->t, SV(""));
+		p_advance(p);
+		if (p_eat(p, "(")) {
+			struct cedar_tok t = p->cur;
+
+			if (t.kind != CEDAR_T_STRING)
+				return p_unexpected(p, NULL);
+			a->value = cedar_tok_string(p->t, p->a, &t, p->ds);
+			a->has_value = true;
+			p_advance(p);
+			if (!p_need(p, ")"))
+				return false;
+		}
+		if (a->key == NULL)
+			return p_fail(p, "out of memory");
+		if (a->value == NULL)
+			a->value = a->key; /* told already; go on */
+		a->span = p_since(p, from);
+		for (i = 0; i < n; i++)
+			if (pol->ann[i].key == a->key) {
+				p_error(p, &a->span, NULL, "duplicate annotation: @" SV_FMT,
+				    SV_ARG(cedar_sv(a->key)));
+				break;
+			}
+		pol->n_ann = (uint32_t)++n;
+		if (n > 1024)
+			return p_fail(p, "a policy has more than 1024 annotations");
+	}
+	return true;
+}
+
+static bool conditions(struct parser *p, struct cedar_policy *pol)
+{
+	size_t cap = 0, n = 0;
+
+	while (p->cur.kind == CEDAR_T_IDENT) {
+		struct cedar_cond *c;
+		struct cedar_span from = p->cur.span;
+		bool when = p_is(p, "when"), unless = p_is(p, "unless");
+
+		if (!when && !unless) {
+			p_error(p, &from,
+			    p_is(p, "permit") || p_is(p, "forbid") || p_is(p, "def")
+			        ? "the policy before it ends with `;`"
+			        : NULL,
+			    "condition keyword must be `when` or `unless`, found `" SV_FMT "`",
+			    SV_ARG(p->cur.text));
+			if (!p_ahead_is(p, "{")) {
+				p->dead = true;
+				return false;
+			}
+		}
+		pol->cond = p_room(p, pol->cond, n, &cap, sizeof(*pol->cond));
+		if (pol->cond == NULL)
+			return false;
+		c = &pol->cond[n];
+		c->unless = unless;
+		p_advance(p);
+		if (p->o->dogwood && p_is(p, "temporal") && p_ahead_is(p, "{")) {
+			c->e = p_leaf(p);
+		} else {
+			if (p->o->dogwood && p_is(p, "guardrails") && p_ahead_is(p, "{")) {
+				c->guardrails = true;
+				p_advance(p);
+			}
+			if (!p_need(p, "{"))
+				return false;
+			c->e = p_expr(p);
+			if (c->e != NULL && !p_need(p, "}"))
+				return false;
+		}
+		if (c->e == NULL)
+			return false;
+		c->span = p_since(p, from);
+		pol->n_cond = (uint32_t)++n;
+	}
+	return true;
+}
+
+static bool policy(struct parser *p, struct cedar_policy *pol)
+{
+	struct cedar_span from = p->cur.span;
+
+	if (!annotations(p, pol))
+		return false;
+	if (p->cur.kind != CEDAR_T_IDENT)
+		return p_unexpected(p, NULL);
+	if (p_is(p, "forbid")) {
+		pol->effect = CEDAR_FORBID;
+	} else if (!p_is(p, "permit")) {
+		static const sv words[] = { SV_INIT("permit"), SV_INIT("forbid") };
+		sv near = cedar_nearest(p->cur.text, words, 2);
+
+		p_error(p, &p->cur.span,
+		    near.n != 0 ? arena_printf(p->a, "did you mean `" SV_FMT "`?", SV_ARG(near))
+		                : NULL,
+		    "policy effect must be `permit` or `forbid`, found `" SV_FMT "`",
+		    SV_ARG(p->cur.text));
+		if (!p_ahead_is(p, "(")) {
+			p->dead = true;
+			return false;
+		}
+	}
+	p_advance(p);
+	if (!p_need(p, "(") || !scope(p, pol) || !conditions(p, pol))
+		return false;
+	if (p->cur.kind == CEDAR_T_END) {
+		p_error(p, &p->cur.span, NULL,
+		    "unexpected end of input; expected `;` to end the policy, or `when`/`unless` "
+		    "to add a "
+		    "condition");
+		p->dead = true;
+		return false;
+	}
+	if (!p_need(p, ";"))
+		return false;
+	pol->span = p_since(p, from);
+	return true;
+}
+
+static bool def(struct parser *p, struct cedar_def *d)
+{
+	struct cedar_span from = p->cur.span;
+	cedar_sym *param = NULL;
+	size_t cap = 0, n = 0;
+
+	p_advance(p);
+	d->temporal = p_is(p, "temporal");
+	if (!d->temporal && !p_is(p, "cedar"))
+		return p_unexpected(p, "'cedar' or 'temporal'");
+	p_advance(p);
+	if (p->cur.kind != CEDAR_T_IDENT)
+		return p_unexpected(p, "identifier");
+	d->name = cedar_intern(p->t, p->cur.text);
+	d->name_at = p->cur.span;
+	p_advance(p);
+	if (d->name == NULL)
+		return p_fail(p, "out of memory");
+	if (!p_need(p, "("))
+		return false;
+	while (!p_is(p, ")")) {
+		if (p->cur.kind != CEDAR_T_SIGIL || p->cur.text.p[0] != '?')
+			return p_unexpected(p, NULL);
+		param = p_room(p, param, n, &cap, sizeof(*param));
+		if (param == NULL)
+			return false;
+		param[n] = cedar_intern(p->t, sv_sub(p->cur.text, 1, SIZE_MAX));
+		if (param[n] == NULL)
+			return p_fail(p, "out of memory");
+		n++;
+		p_advance(p);
+		if (!p_eat(p, ","))
+			break;
+	}
+	d->param = param;
+	d->n_param = (uint32_t)n;
+	if (!p_is(p, ")") || !p_ahead_is(p, "{")) {
+		if (p_is(p, ")"))
+			p_advance(p);
+		return p_unexpected(p, NULL);
+	}
+	/* The lexer stands right behind the brace. */
+	if (!p_block(p, &d->body, &d->at) || !p_need(p, ";"))
+		return false;
+	d->span = p_since(p, from);
+	return true;
+}
+
+static int start(struct parser *p, struct cedar_syms *t, struct arena *a, sv text,
+    const struct cedar_parse_opts *o, struct cedar_diags *ds)
+{
+	static const struct cedar_parse_opts plain = { 0 };
+
+	*p = (struct parser){ .t = t, .a = a, .ds = ds, .o = o != NULL ? o : &plain };
+	if (text.n > CEDAR_MAX_SOURCE) {
+		p_fail(p, "the source is larger than 16 MiB");
+		return -1;
+	}
+	if (!sv_is_utf8(text)) {
+		p_fail(p, "the source is not UTF-8 text");
+		return -1;
+	}
+	p->poison = ARENA_NEW(a, struct cedar_expr);
+	if (p->poison == NULL) {
+		p_fail(p, "out of memory");
+		return -1;
+	}
+	p->poison->depth = 1;
+	cedar_lex_init(&p->lex, text, p->o->origin);
+	p->end = p->lex.base_off;
+	p_advance(p);
+	p_advance(p);
+	return 0;
+}
+
+static void recover(struct parser *p)
+{
+	while (p->cur.kind != CEDAR_T_END && !p_is(p, ";"))
+		p_advance(p);
+	p_advance(p);
+	p->dead = false;
+	p->slots = false;
+	p->depth = 0;
+}
+
+int cedar_parse(struct cedar_syms *t, struct arena *a, sv text, const struct cedar_parse_opts *o,
+    struct cedar_source *out, struct cedar_diags *ds)
+{
+	size_t cap_p = 0, cap_d = 0, seen = 0, before = ds->errors;
+	struct parser p;
+
+	*out = (struct cedar_source){ .text = text };
+	if (start(&p, t, a, text, o, ds) < 0)
+		return -1;
+	while (p.cur.kind != CEDAR_T_END) {
+		if (p.o->dogwood && p_is(&p, "def")) {
+			struct cedar_def d = { 0 };
+
+			if (!def(&p, &d)) {
+				recover(&p);
+				continue;
+			}
+			out->def = p_room(&p, out->def, out->n_def, &cap_d, sizeof(d));
+			if (out->def == NULL)
+				return -1;
+			out->def[out->n_def++] = d;
+		} else {
+			struct cedar_policy pol = { 0 };
+			char id[64];
+
+			p.pol = &pol;
+			(void)snprintf(id, sizeof(id), "%s%zu",
+			    p.o->id_prefix != NULL ? p.o->id_prefix : "policy", seen++);
+			pol.id = cedar_intern(t, sv_c(id));
+			if (seen > CEDAR_MAX_POLICIES || pol.id == NULL) {
+				p_fail(&p, "too many policies");
+				return -1;
+			}
+			if (!policy(&p, &pol)) {
+				recover(&p);
+				continue;
+			}
+			out->policy = p_room(&p, out->policy, out->n_policy, &cap_p, sizeof(pol));
+			if (out->policy == NULL)
+				return -1;
+			out->policy[out->n_policy++] = pol;
+		}
+	}
+	return ds->errors == before ? 0 : -1;
+}
+
+struct cedar_expr *cedar_parse_expr(struct cedar_syms *t, struct arena *a, sv text,
+    const struct cedar_parse_opts *o, struct cedar_diags *ds)
+{
+	size_t before = ds->errors;
+	struct cedar_expr *e;
+	struct parser p;
+
+	if (start(&p, t, a, text, o, ds) < 0)
+		return NULL;
+	p.slots = true;
+	e = p_expr(&p);
+	if (e != NULL && p.cur.kind != CEDAR_T_END)
+		p_unexpected(&p, NULL);
+	return ds->errors == before ? e : NULL;
+}
