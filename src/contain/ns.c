@@ -1,0 +1,210 @@
+/* See ns.h. System calls that glibc does not wrap are made directly; the capability sets are handled without libcap, since both programs link nothing but libc and
+ * libseccomp. */
+#include "contain/ns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/sv.h"
+#include "base/ban.h"
+
+pid_t ns_clone(unsigned long flags, int *pidfd)
+{
+	int fd = -1;
+	long pid;
+
+	/* The third argument is parent_tid on both x86-64 and arm64; with CLONE_PIDFD it receives the pidfd. */
+	pid = syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, 0UL, &fd, 0UL, 0UL);
+	if (pid > 0)
+		*pidfd = fd;
+	return (pid_t)pid;
+}
+
+/* The number in a sysctl file, or -1 when the file is not there. */
+static int64_t ns_sysctl(const char *path)
+{
+	char text[32];
+	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+	int64_t v;
+
+	if (fd < 0)
+		return -1;
+	n = fd_read_full(fd, text, sizeof(text));
+	if (n <= 0 || !sv_to_i64(sv_trim((sv){ text, (size_t)n }), 10, INT64_MIN + 1, INT64_MAX, &v))
+		return -1;
+	return v;
+}
+
+int ns_explain(int sys, const char *what, struct box_err *err)
+{
+	if (ns_sysctl("/proc/sys/user/max_user_namespaces") == 0)
+		return box_fail(err, BOX_ESYS, sys,
+		    "%s: user namespaces are switched off; enable them with "
+		    "`sysctl user.max_user_namespaces=15000`",
+		    what);
+	if (ns_sysctl("/proc/sys/kernel/unprivileged_userns_clone") == 0 && geteuid() != 0)
+		return box_fail(err, BOX_ESYS, sys,
+		    "%s: user namespaces are reserved to root; enable them with "
+		    "`sysctl kernel.unprivileged_userns_clone=1`",
+		    what);
+	if (ns_sysctl("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") > 0 &&
+	    geteuid() != 0)
+		return box_fail(err, BOX_ESYS, sys,
+		    "%s: AppArmor restricts user namespaces; install a profile with `userns,` for "
+		    "box, or `sysctl kernel.apparmor_restrict_unprivileged_userns=0`",
+		    what);
+	switch (sys) {
+	case ENOSPC:
+	case EUSERS:
+		return box_fail(err, BOX_ESYS, sys,
+		    "%s: the limit of nested or counted namespaces is reached; raise "
+		    "user.max_user_namespaces and user.max_net_namespaces, user.max_pid_namespaces "
+		    "and their like",
+		    what);
+	case EINVAL:
+	case ENOSYS:
+		return box_fail(err, BOX_ESYS, sys,
+		    "%s: this kernel lacks a namespace type (CONFIG_USER_NS, CONFIG_PID_NS, "
+		    "CONFIG_NET_NS, CONFIG_IPC_NS, CONFIG_UTS_NS are needed)",
+		    what);
+	case EPERM:
+	case EACCES:
+		return box_fail(err, BOX_ESYS, sys,
+		    "%s: refused; in a container, its runtime must allow user namespaces (a "
+		    "seccomp or LSM profile forbids clone with CLONE_NEWUSER or what follows it)",
+		    what);
+	default:
+		return box_fail(err, BOX_ESYS, sys, "%s", what);
+	}
+}
+
+/* Write one short text into a /proc file. */
+static int ns_put(const char *path, const char *text, size_t n)
+{
+	AUTO_FD fd = open(path, O_WRONLY | O_CLOEXEC);
+	ssize_t w;
+
+	if (fd < 0)
+		return -1;
+	w = write(fd, text, n);
+	if (w < 0)
+		return -1;
+	if ((size_t)w != n) {
+		errno = EIO;
+		return -1;
+	}
+	return 0;
+}
+
+int ns_map_ids(uid_t uid, gid_t gid)
+{
+	char text[64];
+	int n;
+
+	/* Without this the kernel lets nobody but a privileged parent write gid_map (user_namespaces(7)). */
+	if (ns_put("/proc/self/setgroups", "deny", 4) < 0 && errno != ENOENT)
+		return -1;
+	n = snprintf(text, sizeof(text), "%u %u 1\n", (unsigned)uid, (unsigned)uid);
+	if (ns_put("/proc/self/uid_map", text, (size_t)n) < 0)
+		return -1;
+	n = snprintf(text, sizeof(text), "%u %u 1\n", (unsigned)gid, (unsigned)gid);
+	return ns_put("/proc/self/gid_map", text, (size_t)n);
+}
+
+static int ns_capset(uint64_t permitted, uint64_t inheritable)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct d[2];
+
+	for (int i = 0; i < 2; i++) {
+		d[i].permitted = d[i].effective = (uint32_t)(permitted >> (32 * i));
+		d[i].inheritable = (uint32_t)(inheritable >> (32 * i));
+	}
+	return (int)syscall(SYS_capset, &h, d);
+}
+
+/* Number of capabilities this kernel knows: the first that PR_CAPBSET_READ refuses. */
+static int ns_cap_count(void)
+{
+	int n = 0;
+
+	while (n < 64 && prctl(PR_CAPBSET_READ, n, 0, 0, 0) >= 0)
+		n++;
+	return n;
+}
+
+int ns_caps_keep(void)
+{
+	int n = ns_cap_count();
+	uint64_t all = n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+
+	if (ns_capset(all, all) < 0)
+		return -1;
+	for (int i = 0; i < n; i++)
+		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, i, 0, 0) < 0)
+			return -1;
+	return 0;
+}
+
+int ns_caps_drop(void)
+{
+	unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
+	                     SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
+	                     SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+	int n = ns_cap_count();
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
+		return -1;
+	for (int i = 0; i < n; i++)
+		if (prctl(PR_CAPBSET_DROP, i, 0, 0, 0) < 0)
+			return -1;
+	if (prctl(PR_SET_SECUREBITS, bits, 0, 0, 0) < 0)
+		return -1;
+	return ns_capset(0, 0);
+}
+
+int ns_harden(void)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return -1;
+	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+int ns_loopback_up(void)
+{
+	struct ifreq r = { .ifr_name = "lo" };
+	AUTO_FD fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || ioctl(fd, SIOCGIFFLAGS, &r) < 0)
+		return -1;
+	r.ifr_flags = (short)(r.ifr_flags | IFF_UP);
+	return ioctl(fd, SIOCSIFFLAGS, &r);
+}
+
+int ns_limit(int resource, uint64_t soft, uint64_t hard)
+{
+	struct rlimit now, want;
+
+	if (getrlimit((__rlimit_resource_t)resource, &now) < 0)
+		return -1;
+	want.rlim_max = hard < now.rlim_max ? (rlim_t)hard : now.rlim_max;
+	want.rlim_cur = soft < want.rlim_max ? (rlim_t)soft : want.rlim_max;
+	return setrlimit((__rlimit_resource_t)resource, &want);
+}

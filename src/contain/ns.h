@@ -1,0 +1,30 @@
+/* ns: the raw namespace steps shared by the launcher and the workers. Everything here runs between clone and exec or in a single-threaded program; nothing
+ * depends on policy. Internal to src/contain and src/launch. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* Like fork, with these CLONE_NEW* flags; *pidfd (close-on-exec) is set in the parent. -1 with errno. The child is in the middle of its parent's memory: it may only make
+ * system calls until it executes something. */
+pid_t ns_clone(unsigned long flags, int *pidfd);
+/* Why ns_clone or the first steps in a new user namespace failed, and what to enable; reads sysctls. Fills err, returns -1. */
+int ns_explain(int sys, const char *what, struct box_err *err);
+
+/* The steps below are for the child; they make system calls only. Each returns 0, or -1 with errno. */
+/* Map uid and gid 1:1 in the new user namespace. */
+int ns_map_ids(uid_t uid, gid_t gid);
+/* Keep every capability of the user namespace across the coming execve (ambient set). */
+int ns_caps_keep(void);
+/* Give up every capability in all five sets, the bounding set and the securebits that could bring them back; set no_new_privs. */
+int ns_caps_drop(void);
+/* Die with the parent; not dumpable (no core, /proc/self of ours closed to others, no ptrace). */
+int ns_harden(void);
+/* Bring the loopback interface of this network namespace up. */
+int ns_loopback_up(void);
+/* One resource limit, lowered to the hard limit that is already there. */
+int ns_limit(int resource, uint64_t soft, uint64_t hard);
