@@ -61,8 +61,8 @@ int ipc_pair(int out[2], struct box_err *err)
 	return 0;
 }
 
-int ipc_send(int fd, uint16_t type, uint32_t id, const struct buf *body, const int *fds,
-    size_t nfds, struct box_err *err)
+static int send_frame(int fd, uint16_t type, uint32_t id, const struct buf *body, const int *fds,
+    size_t nfds, int flags, struct box_err *err)
 {
 	size_t n = body != NULL ? body->n : 0;
 	uint8_t hdr[IPC_HDR] = { (uint8_t)(n >> 24), (uint8_t)(n >> 16), (uint8_t)(n >> 8),
