@@ -27,6 +27,7 @@ test: build
 ## make build       build everything into build/
 build: deps $(BUILD)/build.ninja
 	@$(NINJA) -C $(BUILD) -j $(JOBS)
+	@tools/collect $(BUILD)
 
 $(BUILD)/build.ninja:
 	@$(MESON) setup $(BUILD) --buildtype=debugoptimized
