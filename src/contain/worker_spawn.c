@@ -99,6 +99,8 @@ static void __attribute__((noreturn)) child_run(const struct child *c)
 			(void)sigaction(sig, &dfl, NULL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	if (setsid() < 0) /* Ctrl-C and Ctrl-Z at the terminal are the monitor's affair */
+		child_fail(s->err_fd, s->name, "leave the terminal");
 	if (child_fds(c) < 0)
 		child_fail(s->err_fd, s->name, "pass descriptors");
 	execve(s->program, argv, no_env);
