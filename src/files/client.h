@@ -20,10 +20,10 @@ struct files;
 
 enum files_why {
 	FILES_OK = 0,
-	FILES_ERRNO,  /* the system's answer: sys */
+	FILES_ERRNO, /* the system's answer: sys */
 	FILES_DENIED, /* policy; text is the whole denial: "policy denied this operation on '…' …" */
-	FILES_FLOOR,  /* the reach floor, after a permit; text without path: "resolves into trusted Box state, which no policy may open" */
-	FILES_BROKEN  /* box-files or the monitor is gone: the command ends with status 125 */
+	FILES_FLOOR, /* the reach floor, after a permit; text without path: "resolves into trusted Box state, which no policy may open" */
+	FILES_BROKEN /* box-files or the monitor is gone: the command ends with status 125 */
 };
 
 /* Why a call failed. text is owned by the struct files and lives until the next call. */
@@ -67,7 +67,8 @@ struct files_open_req {
 	int flags;
 	mode_t mode;
 };
-int files_open_all(struct files *f, const struct files_open_req *req, size_t n, int *fds, size_t *bad);
+int files_open_all(
+    struct files *f, const struct files_open_req *req, size_t n, int *fds, size_t *bad);
 /* read_metadata. follow = false judges the link itself. */
 int files_stat(struct files *f, const char *path, bool follow, struct files_stat *st);
 /* access(2) with R_OK, W_OK, X_OK, F_OK; X_OK is decided as exec, else read_metadata. */
@@ -84,7 +85,8 @@ int files_realpath(struct files *f, const char *path, bool must_exist, struct bu
 int files_chdir(struct files *f, const char *path, struct buf *out);
 int files_mkdir(struct files *f, const char *path, mode_t mode); /* create_dir */
 int files_chmod(struct files *f, const char *path, mode_t mode); /* set_permissions */
-int files_utimes(struct files *f, const char *path, const struct timespec ts[2], bool follow); /* write_content */
+int files_utimes(struct files *f, const char *path, const struct timespec ts[2],
+    bool follow);                                    /* write_content */
 int files_unlink(struct files *f, const char *path); /* remove_file */
 int files_rmdir(struct files *f, const char *path);  /* remove_dir */
 /* read source, move source, delete existing destination, move destination; all decided first. no_replace: EEXIST when the destination exists. */
@@ -102,14 +104,15 @@ int files_locate(struct files *f, const char *name, const char *path_var, struct
 enum files_tree_op { FILES_TREE_REMOVE, FILES_TREE_COPY, FILES_TREE_MOVE, FILES_TREE_CHMOD };
 struct files_tree_opts {
 	enum files_tree_op op;
-	bool recursive;      /* rm -r, cp -r, chmod -R */
-	bool force;          /* rm -f: absent operands are fine; cp -f */
-	bool dir;            /* rm -d: empty folders too */
-	bool preserve;       /* cp -p, mv across devices: mode and times */
-	bool no_clobber;     /* cp -n, mv -n */
-	bool update;         /* cp -u, mv -u: only when newer */
-	bool no_deref;       /* cp -P, -d, -a: copy links as links */
-	bool target_is_dir;  /* decided by the command: the last path is an existing folder to copy into */
+	bool recursive;  /* rm -r, cp -r, chmod -R */
+	bool force;      /* rm -f: absent operands are fine; cp -f */
+	bool dir;        /* rm -d: empty folders too */
+	bool preserve;   /* cp -p, mv across devices: mode and times */
+	bool no_clobber; /* cp -n, mv -n */
+	bool update;     /* cp -u, mv -u: only when newer */
+	bool no_deref;   /* cp -P, -d, -a: copy links as links */
+	bool
+	    target_is_dir; /* decided by the command: the last path is an existing folder to copy into */
 	bool one_file_system;
 	mode_t mode_set, mode_clear; /* chmod: new = (old & ~mode_clear) | mode_set */
 	bool mode_x_if_dir;          /* chmod X */

@@ -27,19 +27,21 @@
 #define FILES_ROOTS_MAX  512
 
 enum files_protect {
-	FILES_PROT_BOX = 1,    /* box directory and other trusted state: nothing at or below is opened, nothing above is moved or removed */
-	FILES_PROT_AUTHORITY,  /* box.toml, policy.dw: neither opened nor changed; the folders above are not moved, removed, or re-permissioned */
+	FILES_PROT_BOX =
+	    1, /* box directory and other trusted state: nothing at or below is opened, nothing above is moved or removed */
+	FILES_PROT_AUTHORITY, /* box.toml, policy.dw: neither opened nor changed; the folders above are not moved, removed, or re-permissioned */
 	FILES_PROT_CREDENTIAL, /* a credential store (box-config-and-policy 1.5): as BOX, unless [floor] allow names the path */
-	FILES_PROT_DENY        /* any other tree that configuration takes away */
+	FILES_PROT_DENY /* any other tree that configuration takes away */
 };
 
 /* The reasons of the floor, as clients print them behind "<path>: " (shell.md 6.5). */
 #define FILES_TEXT_OUTSIDE "outside this box's home and every declared bind"
 #define FILES_TEXT_BOX     "resolves into trusted Box state, which no policy may open"
-#define FILES_TEXT_AUTHORITY \
+#define FILES_TEXT_AUTHORITY                                                                       \
 	"resolves to an authority source that this run loaded, which no policy may open or change"
-#define FILES_TEXT_CREDENTIAL \
-	"resolves into a credential store, which no policy may open; `[floor] allow` in box.toml names exceptions"
+#define FILES_TEXT_CREDENTIAL                                                                      \
+	"resolves into a credential store, which no policy may open; `[floor] allow` in box.toml " \
+	"names exceptions"
 #define FILES_TEXT_DENY    "is denied by this box's configuration, which no policy may widen"
 #define FILES_TEXT_DEVICE  "is a device that no box opens"
 #define FILES_TEXT_CHANGED "filesystem identity changed during effect admission"
@@ -51,33 +53,34 @@ enum files_protect {
 
 enum files_type {
 	/* client -> box-files */
-	FILES_OPEN = 300, /* u16 n (1..FILES_OPEN_MAX), n times { u32 flags (open(2)), u32 mode, str path }. Answer: FILES_FDS*, FILES_OK */
-	FILES_STAT,       /* u8 follow, str path. OK: stat */
-	FILES_ACCESS,     /* u8 mode (R_OK|W_OK|X_OK), str path */
-	FILES_LIST,       /* u8 stat_entries, str path. FILES_ENTRIES* */
-	FILES_READLINK,   /* str path. OK: str text */
-	FILES_REALPATH,   /* u8 must_exist, str path. OK: str canonical path (absolute) */
-	FILES_CHDIR,      /* str path. OK: str canonical path */
-	FILES_MKDIR,      /* u32 mode, str path */
-	FILES_CHMOD,      /* u32 mode, str path */
-	FILES_UTIMES,     /* u8 follow, 2 times { u64 seconds, u32 nanoseconds (UTIME_NOW, UTIME_OMIT too) }, str path */
-	FILES_UNLINK,     /* str path */
-	FILES_RMDIR,      /* str path */
-	FILES_RENAME,     /* u8 no_replace, str from, str to */
-	FILES_SYMLINK,    /* str target text, str path */
-	FILES_LINK,       /* str from, str to */
-	FILES_MKTEMP,     /* u8 dir, str template. OK: str path, 1 descriptor unless dir */
-	FILES_LOCATE,     /* str name, str path_var (ignored when name is an absolute path). OK: str canonical path */
+	FILES_OPEN =
+	    300, /* u16 n (1..FILES_OPEN_MAX), n times { u32 flags (open(2)), u32 mode, str path }. Answer: FILES_FDS*, FILES_OK */
+	FILES_STAT,     /* u8 follow, str path. OK: stat */
+	FILES_ACCESS,   /* u8 mode (R_OK|W_OK|X_OK), str path */
+	FILES_LIST,     /* u8 stat_entries, str path. FILES_ENTRIES* */
+	FILES_READLINK, /* str path. OK: str text */
+	FILES_REALPATH, /* u8 must_exist, str path. OK: str canonical path (absolute) */
+	FILES_CHDIR,    /* str path. OK: str canonical path */
+	FILES_MKDIR,    /* u32 mode, str path */
+	FILES_CHMOD,    /* u32 mode, str path */
+	FILES_UTIMES, /* u8 follow, 2 times { u64 seconds, u32 nanoseconds (UTIME_NOW, UTIME_OMIT too) }, str path */
+	FILES_UNLINK,  /* str path */
+	FILES_RMDIR,   /* str path */
+	FILES_RENAME,  /* u8 no_replace, str from, str to */
+	FILES_SYMLINK, /* str target text, str path */
+	FILES_LINK,    /* str from, str to */
+	FILES_MKTEMP,  /* u8 dir, str template. OK: str path, 1 descriptor unless dir */
+	FILES_LOCATE, /* str name, str path_var (ignored when name is an absolute path). OK: str canonical path */
 	FILES_TREE_BEGIN, /* u8 files_tree_op, u32 FILES_TF_*, u32 mode_set, u32 mode_clear, str dst ("" for remove and chmod). Not answered */
 	FILES_TREE_ADD,   /* u16 n, n times str path. Repeated as needed; not answered */
 	FILES_TREE_GO,    /* empty. FILES_NOTE* */
 
 	/* box-files -> client */
 	FILES_DONE = 330, /* "OK" above: body per request; descriptors for OPEN and MKTEMP */
-	FILES_FAIL,       /* fail := u8 files_why, u32 errno, u16 index (OPEN: which entry), str path, str text */
-	FILES_FDS,        /* 4 descriptors of an OPEN of more than 4; the rest come with OK */
-	FILES_ENTRIES,    /* u16 n, n times { u8 type, str name, u8 has_stat, [stat] }, in strcmp order */
-	FILES_NOTE        /* u8 files_tree_event, u32 operand, str path below the operand ("" itself), with FILES_TREE_ERROR: fail */
+	FILES_FAIL, /* fail := u8 files_why, u32 errno, u16 index (OPEN: which entry), str path, str text */
+	FILES_FDS,     /* 4 descriptors of an OPEN of more than 4; the rest come with OK */
+	FILES_ENTRIES, /* u16 n, n times { u8 type, str name, u8 has_stat, [stat] }, in strcmp order */
+	FILES_NOTE /* u8 files_tree_event, u32 operand, str path below the operand ("" itself), with FILES_TREE_ERROR: fail */
 };
 /* stat := u32 mode, u64 size, ino, dev, nlink, blocks, rdev, u32 uid, gid, blksize, 3 times { u64 seconds, u32 nanoseconds } (access, modify, change) */
 #define FILES_STAT_LEN (4 + 6 * 8 + 3 * 4 + 3 * 12)
@@ -95,7 +98,8 @@ enum files_type {
 #define FILES_TF_X_IF_DIR      0x200u
 
 /* Limits of one request (README.md says why). */
-#define FILES_CLIENTS_MAX    1024
-#define FILES_TREE_ENTRIES   1000000
-#define FILES_TREE_OPERANDS  100000
-#define FILES_PLAN_BYTES_MAX ((size_t)256 << 20) /* all plans and listings of one box-files together */
+#define FILES_CLIENTS_MAX   1024
+#define FILES_TREE_ENTRIES  1000000
+#define FILES_TREE_OPERANDS 100000
+#define FILES_PLAN_BYTES_MAX                                                                       \
+	((size_t)256 << 20) /* all plans and listings of one box-files together */
