@@ -26,6 +26,7 @@
 #include "monitor/routes.h"
 
 struct dogwood_engine;
+struct dogwood_diags;
 struct monitor;
 struct session;
 struct sandbox;
@@ -57,6 +58,7 @@ struct monitor {
 	struct decider *decider;
 	struct recorder *rec;
 	struct dogwood_engine *engine;
+	struct dogwood_diags *findings; /* of the policy, at load */
 	struct ca *ca;
 	struct routes routes;
 
