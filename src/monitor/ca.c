@@ -32,7 +32,8 @@ static int ca_error(struct box_err *err, const char *what)
 	const char *reason = ERR_reason_error_string(ERR_peek_last_error());
 
 	ERR_clear_error();
-	return box_fail(err, BOX_ESYS, 0, "%s: %s", what, reason != NULL ? reason : "OpenSSL failed");
+	return box_fail(
+	    err, BOX_ESYS, 0, "%s: %s", what, reason != NULL ? reason : "OpenSSL failed");
 }
 
 static bool add_ext(X509 *x, X509 *issuer, int nid, const char *value)
@@ -71,8 +72,8 @@ static bool set_basics(X509 *x, const struct clock *now, int days)
 
 static bool set_name(X509_NAME *name, sv cn)
 {
-	return X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, (const unsigned char *)cn.p, (int)cn.n,
-	           -1, 0) == 1;
+	return X509_NAME_add_entry_by_txt(
+	           name, "CN", MBSTRING_UTF8, (const unsigned char *)cn.p, (int)cn.n, -1, 0) == 1;
 }
 
 static int self_sign(struct ca *c, sv name, struct box_err *err)
@@ -154,7 +155,8 @@ sv ca_cert_pem(const struct ca *c)
 static EVP_PKEY *read_spki(sv spki)
 {
 	const unsigned char *p = (const unsigned char *)spki.p, *end = p + spki.n;
-	EVP_PKEY *k = spki.n != 0 && spki.n <= CA_SPKI_MAX ? d2i_PUBKEY(NULL, &p, (long)spki.n) : NULL;
+	EVP_PKEY *k =
+	    spki.n != 0 && spki.n <= CA_SPKI_MAX ? d2i_PUBKEY(NULL, &p, (long)spki.n) : NULL;
 	char group[32] = "";
 	size_t n;
 
@@ -170,7 +172,8 @@ static bool add_names(X509 *x, const struct host *host)
 {
 	GENERAL_NAMES *names = GENERAL_NAMES_new();
 	GENERAL_NAME *n = GENERAL_NAME_new();
-	ASN1_STRING *v = ASN1_STRING_type_new(host->kind == HOST_NAME ? V_ASN1_IA5STRING : V_ASN1_OCTET_STRING);
+	ASN1_STRING *v =
+	    ASN1_STRING_type_new(host->kind == HOST_NAME ? V_ASN1_IA5STRING : V_ASN1_OCTET_STRING);
 	const void *p = host->kind == HOST_NAME ? (const void *)host->text : host->addr;
 	size_t len = host->kind == HOST_NAME ? host->n : host->kind == HOST_IP4 ? 4 : 16;
 	bool ok = false;
@@ -181,7 +184,8 @@ static bool add_names(X509 *x, const struct host *host)
 		if (sk_GENERAL_NAME_push(names, n) > 0) {
 			n = NULL;
 			/* Critical, as the subject is empty (RFC 5280 4.2.1.6). */
-			ok = X509_add1_ext_i2d(x, NID_subject_alt_name, names, 1, X509V3_ADD_DEFAULT) == 1;
+			ok = X509_add1_ext_i2d(
+			         x, NID_subject_alt_name, names, 1, X509V3_ADD_DEFAULT) == 1;
 		}
 	}
 	ASN1_STRING_free(v);
@@ -201,16 +205,19 @@ int ca_issue(struct ca *c, sv host, sv spki, struct buf *der_out, struct box_err
 	if (host_parse(host, sv_find(host, ':') >= 0, &h, err) < 0)
 		return box_wrap(err, "a certificate");
 	if (!sv_eq(host_sv(&h), host))
-		return box_fail(err, BOX_EPARSE, 0, "a certificate: the host is not in its canonical form");
+		return box_fail(
+		    err, BOX_EPARSE, 0, "a certificate: the host is not in its canonical form");
 	key = read_spki(spki);
 	if (key == NULL) {
 		ERR_clear_error();
-		return box_fail(err, BOX_EPARSE, 0, "a certificate: the key is not a P-256 public key");
+		return box_fail(
+		    err, BOX_EPARSE, 0, "a certificate: the key is not a P-256 public key");
 	}
 	x = X509_new();
 	if (x != NULL && set_basics(x, c->now, LEAF_DAYS) &&
-	    X509_set_issuer_name(x, X509_get_subject_name(c->cert)) == 1 && X509_set_pubkey(x, key) == 1 &&
-	    add_names(x, &h) && add_ext(x, c->cert, NID_basic_constraints, "critical,CA:FALSE") &&
+	    X509_set_issuer_name(x, X509_get_subject_name(c->cert)) == 1 &&
+	    X509_set_pubkey(x, key) == 1 && add_names(x, &h) &&
+	    add_ext(x, c->cert, NID_basic_constraints, "critical,CA:FALSE") &&
 	    add_ext(x, c->cert, NID_key_usage, "critical,digitalSignature") &&
 	    add_ext(x, c->cert, NID_ext_key_usage, "serverAuth") &&
 	    add_ext(x, c->cert, NID_authority_key_identifier, "keyid:always") &&
@@ -232,7 +239,8 @@ int ca_bundle(const struct ca *c, sv roots_pem, struct buf *out, struct box_err 
 	int r = 0;
 
 	if (roots_pem.n > CA_BUNDLE_MAX)
-		return box_fail(err, BOX_ELIMIT, 0, "the system's certificates are over %zu bytes", CA_BUNDLE_MAX);
+		return box_fail(err, BOX_ELIMIT, 0, "the system's certificates are over %zu bytes",
+		    CA_BUNDLE_MAX);
 	bio = BIO_new_mem_buf(roots_pem.n != 0 ? roots_pem.p : "", (int)roots_pem.n);
 	if (bio == NULL)
 		return box_nomem(err, "certificates");
@@ -248,6 +256,7 @@ int ca_bundle(const struct ca *c, sv roots_pem, struct buf *out, struct box_err 
 	if (r == 0)
 		buf_put_sv(out, ca_cert_pem(c));
 	if (r == 0 && (!buf_ok(out) || out->n > CA_BUNDLE_MAX))
-		r = box_fail(err, BOX_ELIMIT, 0, "the bundle of certificates is over %zu bytes", CA_BUNDLE_MAX);
+		r = box_fail(err, BOX_ELIMIT, 0, "the bundle of certificates is over %zu bytes",
+		    CA_BUNDLE_MAX);
 	return r;
 }

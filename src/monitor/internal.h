@@ -146,6 +146,9 @@ const struct alias_command *alias_command(const struct alias *a);
 
 /* sandbox.c */
 int sandbox_start_agent(struct monitor *m, struct box_err *err);
+/* Append the plan of one process's sandbox, for `box run --explain`. */
+int sandbox_explain(
+    struct monitor *m, const struct plan_process *proc, struct buf *out, struct box_err *err);
 struct tool_start {
 	struct session *session;
 	uint32_t tool;

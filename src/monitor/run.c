@@ -2,7 +2,6 @@
  * (box-config-and-policy 4.3). Each step may refuse the box; nothing foreign is started before all of them have passed. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -19,6 +18,7 @@
 #include "contain/contain.h"
 #include "dogwood/dogwood.h"
 #include "monitor/internal.h"
+#include "monitor/load.h"
 #include "monitor/monitor.h"
 #include "monitor/policy.h"
 #include "monitor/sweep.h"
@@ -37,8 +37,6 @@ struct run {
 	int sigfd;
 	struct loop_watch *sig_watch;
 	sigset_t old_mask;
-	char start_dir[4096];
-	char home[4096];
 	bool started; /* box_started was recorded */
 };
 
@@ -70,45 +68,6 @@ static int harden(struct box_err *err)
 	if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_GET_DUMPABLE) != 0)
 		return box_fail(err, BOX_ESYS, errno, "make the process undumpable");
 	return 0;
-}
-
-static int operator_home(struct run *r, struct box_err *err)
-{
-	struct passwd pw, *found = NULL;
-	char text[16384];
-	char *real;
-
-	if (getpwuid_r(getuid(), &pw, text, sizeof(text), &found) != 0 || found == NULL)
-		return box_fail(err, BOX_ECONFIG, 0,
-		    "user %u has no entry in the account database, so it has no home folder",
-		    getuid());
-	real = realpath(pw.pw_dir, NULL);
-	if (real == NULL)
-		return box_fail(err, BOX_ESYS, errno, "home folder %s", pw.pw_dir);
-	if (strlen(real) >= sizeof(r->home)) {
-		free(real);
-		return box_fail(err, BOX_ELIMIT, 0, "the home folder's path is too long");
-	}
-	memcpy(r->home, real, strlen(real) + 1);
-	free(real);
-	return 0;
-}
-
-static int load(struct run *r, struct box_err *err)
-{
-	struct config_input in = { .config_path = r->o->config,
-		.start_dir = r->start_dir,
-		.home = r->home,
-		.path_var = getenv("PATH"),
-		.args = r->o->args,
-		.uid = getuid(),
-		.gid = getgid() };
-
-	if (getcwd(r->start_dir, sizeof(r->start_dir)) == NULL)
-		return box_fail(err, BOX_ESYS, errno, "the current directory");
-	if (operator_home(r, err) != 0)
-		return -1;
-	return config_load(&in, &r->plan, err);
 }
 
 static const char *below(struct monitor *m, const char *rest)
@@ -287,7 +246,7 @@ static int prepare(struct run *r, struct box_err *err)
 	struct monitor *m = &r->m;
 	AUTO_BUF policy = buf_with(POLICY_MAX);
 
-	if (load(r, err) != 0)
+	if (monitor_load(r->o, &r->plan, err) != 0)
 		return -1;
 	m->plan = &r->plan;
 	if (r->plan.agent == NULL)
@@ -337,6 +296,21 @@ static int start(struct run *r, struct box_err *err)
 		return -1;
 	/* While the agent starts, what it will need first starts beside it. */
 	(void)loop_after(m->loop, 5, prepare_spare, m); /* without memory: on demand */
+	return 0;
+}
+
+/* Print what each sandbox would be made of; values of variables are left out. */
+static int explain(struct run *r, struct box_err *err)
+{
+	AUTO_BUF out = buf_with((size_t)16 << 20);
+
+	for (size_t i = 0; i < r->plan.tools_n; i++)
+		if (sandbox_explain(&r->m, &r->plan.tools[i], &out, err) != 0)
+			return -1;
+	if (sandbox_explain(&r->m, r->plan.agent, &out, err) != 0)
+		return -1;
+	if (fd_write_full(STDOUT_FILENO, out.p, out.n) != 0)
+		return box_fail(err, BOX_ESYS, errno, "write the plan");
 	return 0;
 }
 
@@ -440,11 +414,13 @@ int monitor_run(const struct monitor_options *o)
 		log_error("%s", err.msg);
 	} else {
 		print_head(r);
-		if (start(r, &err) != 0 || loop_run(r->m.loop, &err) != 0)
+		if (o->explain)
+			status = explain(r, &err) == 0 ? 0 : 1;
+		else if (start(r, &err) != 0 || loop_run(r->m.loop, &err) != 0)
 			monitor_fail(&r->m, "%s", err.msg);
 		if (r->m.failed)
 			log_error("%s", r->m.why);
-		else
+		else if (!o->explain)
 			status = r->m.exit_status;
 	}
 	if (err.msg[0] != '\0' && !r->m.failed) {

@@ -245,6 +245,22 @@ int sandbox_start_agent(struct monitor *m, struct box_err *err)
 	return m->agent != NULL ? 0 : -1;
 }
 
+int sandbox_explain(
+    struct monitor *m, const struct plan_process *proc, struct buf *out, struct box_err *err)
+{
+	AUTO_ARENA arena = { .limit = (size_t)16 << 20 };
+	struct sandbox_spec spec = { 0 };
+	struct start st = { .proc = proc, .leaf = proc->kind == PLAN_TOOL };
+	int r;
+
+	st.cwd = proc->workspace.n != 0 ? proc->workspace.p : m->plan->agent->workspace.p;
+	r = build_spec(m, &st, &arena, &spec, err);
+	if (r == 0)
+		sandbox_spec_print(&spec, out);
+	sandbox_spec_fini(&spec);
+	return r;
+}
+
 void sandbox_signal_agent(struct monitor *m, int sig)
 {
 	struct box_err err = { 0 };
