@@ -195,6 +195,9 @@ static int load_config_source(struct cfg *c, struct buf *text)
 	if (p->config_path.p == NULL)
 		return box_fail(
 		    c->err, BOX_ECONFIG, errno, "cannot read config file %s", p->config_typed.p);
+	if (sv_has_ctl(p->config_path))
+		return box_fail(c->err, BOX_ECONFIG, 0,
+		    "the path of the config file holds a control character");
 	AUTO_FD fd = open_source("configuration", p->config_path, &st, c->err);
 
 	if (fd < 0)

@@ -36,7 +36,8 @@ int cfg_read_resolve(struct cfg *c, const struct toml *root)
 			    cfg_shown(c, e->key));
 		if (cfg_want(c, e, TOML_STRING, "a `[resolve]` value") != 0)
 			return -1;
-		if (!host_port(&p->arena, e->text, &r->addr, &r->addr_port, &kind) || kind == HOST_NAME)
+		if (!host_port(&p->arena, e->text, &r->addr, &r->addr_port, &kind) ||
+		    kind == HOST_NAME)
 			return cfg_fail(c, cfg_at(e),
 			    "`[resolve]` value \"%s\" must be \"address:port\" with an IP address, "
 			    "such as "
