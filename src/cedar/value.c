@@ -1,7 +1,6 @@
 /* Values: sets and records in canonical order, equality, the total order, hashes, copies. */
 #include "cedar/value.h"
-
-#include <stdlib.h>
+#include "cedar/sort.h"
 
 #include "base/ban.h"
 
@@ -177,39 +176,6 @@ uint64_t cedar_value_hash(const struct cedar_value *v)
 	return h;
 }
 
-/* Heap sort: in place, no memory, no bad case. The libc's may allocate. */
-static void sort(void *base, size_t n, size_t size, int (*cmp)(const void *, const void *))
-{
-	unsigned char *p = base, tmp[sizeof(struct cedar_field)];
-	size_t root, child, end, start;
-
-	if (n < 2)
-		return;
-	start = n / 2;
-	end = n;
-	for (;;) {
-		if (start > 0) {
-			start--;
-		} else {
-			end--;
-			if (end == 0)
-				return;
-			memcpy(tmp, p, size);
-			memcpy(p, p + end * size, size);
-			memcpy(p + end * size, tmp, size);
-		}
-		for (root = start; (child = 2 * root + 1) < end; root = child) {
-			if (child + 1 < end && cmp(p + child * size, p + (child + 1) * size) < 0)
-				child++;
-			if (cmp(p + root * size, p + child * size) >= 0)
-				break;
-			memcpy(tmp, p + root * size, size);
-			memcpy(p + root * size, p + child * size, size);
-			memcpy(p + child * size, tmp, size);
-		}
-	}
-}
-
 static int by_value(const void *a, const void *b)
 {
 	return cedar_value_cmp(a, b);
@@ -231,7 +197,7 @@ int cedar_set_make(struct arena *a, struct cedar_value *v, size_t n, struct ceda
 		if (cedar_value_cmp(&v[i - 1], &v[i]) >= 0)
 			break;
 	if (i < n) {
-		sort(v, n, sizeof(*v), by_value);
+		cedar_sort(v, n, sizeof(*v), by_value);
 		for (i = 0; i < n; i++)
 			if (m == 0 || !cedar_value_eq(&v[m - 1], &v[i]))
 				v[m++] = v[i];
@@ -257,7 +223,7 @@ int cedar_record_make(
 		if (by_key(&f[i - 1], &f[i]) >= 0)
 			break;
 	if (i < n) {
-		sort(f, n, sizeof(*f), by_key);
+		cedar_sort(f, n, sizeof(*f), by_key);
 		for (i = 1; i < n; i++)
 			if (cedar_str_eq(f[i - 1].key, f[i].key)) {
 				if (dup != NULL)
