@@ -217,7 +217,7 @@ DOGWOOD_API void dogwood_event_strs(
     dogwood_event *ev, enum dogwood_bag bag, const char *path, const dogwood_str *values, size_t n);
 /* A value as JSON text: null, true, a whole number in 64 bits, another number (a decimal, kept as
  * text), a string, an array, an object. Strings stay strings; {"__entity": {"type": T, "id": I}} is
- * an entity. At most 64 levels. */
+ * an entity. At most 48 levels. */
 DOGWOOD_API void dogwood_event_json(
     dogwood_event *ev, enum dogwood_bag bag, const char *path, dogwood_str json);
 /* Data of an entity for this decision only: attributes as a JSON object (`principal.dept`), and its

@@ -114,3 +114,26 @@ void arena_free(struct arena *a)
 	a->head = NULL;
 	a->total = 0;
 }
+
+void arena_reset(struct arena *a)
+{
+	struct arena_blk *keep = a->head, *b;
+
+	for (b = a->head; b != NULL; b = b->next)
+		if (b->cap > keep->cap)
+			keep = b;
+	for (b = a->head; b != NULL;) {
+		struct arena_blk *next = b->next;
+
+		if (b != keep)
+			free(b);
+		b = next;
+	}
+	a->head = keep;
+	a->total = 0;
+	if (keep != NULL) {
+		keep->next = NULL;
+		keep->used = 0;
+		a->total = keep->cap + sizeof(*keep);
+	}
+}

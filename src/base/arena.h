@@ -26,6 +26,8 @@ const char *arena_printf(struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 /* A bigger copy of a vector: old_n elements kept, new_n in all, the rest zeroed. NULL when there was no room. */
 void *arena_grow(struct arena *a, const void *old, size_t old_n, size_t new_n, size_t size);
+/* Empty the arena but keep one block, so that the next use of the same size allocates nothing. */
+void arena_reset(struct arena *a);
 /* Give everything back; the arena is empty and usable again with the same limit. */
 void arena_free(struct arena *a);
 #define AUTO_ARENA __attribute__((cleanup(arena_free))) struct arena

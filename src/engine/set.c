@@ -1,0 +1,213 @@
+/* Installed policy sets. See set.h. */
+#include "engine/set.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/build.h"
+#include "engine/codec.h"
+#include "engine/diag.h"
+
+#include "base/ban.h"
+
+#define BODY_MAX  ((size_t)60 << 20) /* below WAL_BODY_MAX */
+#define RULES_MAX ((size_t)256 << 20)
+
+struct eng_set *eng_set_ref(struct eng_set *s)
+{
+	(void)atomic_fetch_add(&s->refs, 1);
+	return s;
+}
+
+void eng_set_unref(struct eng_set *s)
+{
+	if (s == NULL || atomic_fetch_sub(&s->refs, 1) != 1)
+		return;
+	dw_set_free(s->set);
+	buf_fini(&s->body);
+	arena_free(&s->a);
+	free(s);
+}
+
+/* All policy sources as one text, a newline between them. start[i] is where source i begins. */
+static int join(struct arena *a, const struct dogwood_policy_set *in, sv *text, size_t *start,
+    struct box_err *err)
+{
+	size_t n = 0, at = 0;
+	char *p;
+
+	for (size_t i = 0; i < in->n_policies; i++) {
+		if (!add_sz(n, in->policies[i].text.n, &n) || !add_sz(n, 1, &n))
+			n = SIZE_MAX;
+		if (n > DW_SOURCE_MAX)
+			return box_fail(err, BOX_ELIMIT, 0,
+			    "the policies are larger than %zu bytes", DW_SOURCE_MAX);
+	}
+	p = arena_alloc(a, n + 1, 1);
+	if (p == NULL)
+		return box_nomem(err, "the policies");
+	for (size_t i = 0; i < in->n_policies; i++) {
+		if (i != 0)
+			p[at++] = '\n';
+		start[i] = at;
+		if (in->policies[i].text.n != 0)
+			memcpy(p + at, in->policies[i].text.p, in->policies[i].text.n);
+		at += in->policies[i].text.n;
+	}
+	*text = (sv){ p, at };
+	return 0;
+}
+
+static struct dw_source source(const struct dogwood_source *s)
+{
+	return (struct dw_source){ eng_sv(s->name), eng_sv(s->text) };
+}
+
+static int rules(struct eng_set *s, const struct eng_join *j, struct box_err *err)
+{
+	s->n = dw_set_nrules(s->set);
+	s->rules = ARENA_VEC(&s->a, struct dogwood_rule, s->n);
+	if (s->rules == NULL)
+		return box_nomem(err, "the rules");
+	for (size_t i = 0; i < s->n; i++) {
+		const struct dw_rule *r = dw_set_rule(s->set, i);
+		uint32_t before = 0;
+		size_t base;
+
+		s->rules[i] = (struct dogwood_rule){ .index = (unsigned)i,
+			.engine_id = eng_str(r->cedar_id),
+			.id = eng_str(r->id),
+			.description = eng_str(r->description),
+			.is_forbid = r->forbid };
+		if (j->n != 0)
+			s->rules[i].file = eng_join_find(j, r->start, &base, &before)->name;
+		s->rules[i].line = r->line - before;
+	}
+	return 0;
+}
+
+static int check_shape(const struct dogwood_policy_set *in, struct box_err *err)
+{
+	if (in->n_policies > ENG_SOURCES_MAX)
+		return box_fail(err, BOX_ELIMIT, 0, "more than %d policy sources", ENG_SOURCES_MAX);
+	for (size_t i = 0; i < in->n_policies; i++)
+		if (in->policies[i].name.n > ENG_NAME_MAX)
+			return box_fail(err, BOX_ELIMIT, 0, "the name of a source is too long");
+	if (in->action_schema.name.n > ENG_NAME_MAX || in->event_schema.name.n > ENG_NAME_MAX ||
+	    in->macros.name.n > ENG_NAME_MAX)
+		return box_fail(err, BOX_ELIMIT, 0, "the name of a source is too long");
+	return 0;
+}
+
+/* The texts of `in` live as long as the set: they are those of s->body. */
+static int compile(struct eng_set *s, const struct dogwood_policy_set *in, dogwood_diags *diags,
+    struct box_err *err)
+{
+	size_t *start = ARENA_VEC(&s->a, size_t, in->n_policies);
+	struct eng_join j = { in->policies, start, in->n_policies };
+	sv name = in->n_policies != 0 ? eng_sv(in->policies[0].name) : SV("policies"), text;
+	struct dw_load load = { .action_schema = source(&in->action_schema),
+		.event_schema = source(&in->event_schema),
+		.macros = source(&in->macros),
+		.tick = DW_TICK_NANO };
+	AUTO_DW_DIAGS found = { 0 };
+
+	if (start == NULL)
+		return box_nomem(err, "the policies");
+	if (join(&s->a, in, &text, start, err) < 0)
+		return -1;
+	load.policy = (struct dw_source){ name, text };
+	s->set = dw_load(&load, &found, err);
+	if (diags != NULL && eng_diags_add(diags, &found, name, &j) < 0)
+		return box_nomem(err, "the diagnostics");
+	if (s->set == NULL) {
+		/* The language calls all of these by names of its own. */
+		if (err != NULL && err->code != BOX_ENOMEM && err->code != BOX_ELIMIT)
+			err->code = BOX_ECONFIG;
+		return -1;
+	}
+	return rules(s, &j, err);
+}
+
+static int load_body(struct eng_set *s, dogwood_diags *diags, struct box_err *err)
+{
+	struct dogwood_policy_set in;
+
+	if (eng_install_get(buf_sv(&s->body), &s->a, &in, err) < 0)
+		return -1;
+	return compile(s, &in, diags, err);
+}
+
+static struct eng_set *set_new(struct box_err *err)
+{
+	struct eng_set *s = calloc(1, sizeof(*s));
+
+	if (s == NULL) {
+		(void)box_nomem(err, "a policy set");
+		return NULL;
+	}
+	atomic_init(&s->refs, 1);
+	s->body = buf_with(BODY_MAX);
+	s->a.limit = RULES_MAX;
+	return s;
+}
+
+int eng_set_load(const struct dogwood_policy_set *in, dogwood_diags *diags, struct eng_set **out,
+    struct box_err *err)
+{
+	struct eng_set *s;
+
+	if (check_shape(in, err) < 0 || (s = set_new(err)) == NULL)
+		return -1;
+	/* Compile what would be stored: what recovery will read is what was checked. */
+	eng_install_put(&s->body, in);
+	if (!buf_ok(&s->body)) {
+		(void)box_fail(
+		    err, BOX_ELIMIT, 0, "the policies and schemas are too large together");
+		goto fail;
+	}
+	if (load_body(s, diags, err) < 0)
+		goto fail;
+	*out = s;
+	return 0;
+fail:
+	eng_set_unref(s);
+	return -1;
+}
+
+int eng_set_decode(sv body, struct eng_set **out, struct box_err *err)
+{
+	struct eng_set *s = set_new(err);
+
+	if (s == NULL)
+		return -1;
+	buf_put_sv(&s->body, body);
+	if (!buf_ok(&s->body)) {
+		(void)box_nomem(err, "a policy set");
+		goto fail;
+	}
+	if (load_body(s, NULL, err) < 0) {
+		if (err != NULL && err->code == BOX_ECONFIG)
+			err->code = BOX_ECORRUPT;
+		(void)box_wrap(err, "an installed policy set does not load any more");
+		goto fail;
+	}
+	*out = s;
+	return 0;
+fail:
+	eng_set_unref(s);
+	return -1;
+}
+
+int dogwood_policy_check(
+    const struct dogwood_policy_set *set, dogwood_diags *diags, struct dogwood_error *err)
+{
+	struct box_err e = { 0 };
+	struct eng_set *s = NULL;
+
+	if (eng_set_load(set, diags, &s, &e) < 0)
+		return e.code == BOX_ECONFIG ? eng_error(err, DOGWOOD_EPOLICY, &e)
+		                             : eng_error_auto(err, &e);
+	eng_set_unref(s);
+	return 0;
+}
