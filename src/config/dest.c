@@ -18,6 +18,9 @@ bool cfg_host(struct arena *a, sv text, sv *out, enum host_kind *kind)
 	bool bracketed = text.n >= 2 && text.p[0] == '[' && text.p[text.n - 1] == ']';
 	struct host h;
 
+	/* An IPv6 literal without brackets cannot be told from a port. */
+	if (!bracketed && sv_find(text, ':') >= 0)
+		return false;
 	if (host_parse(bracketed ? sv_sub(text, 1, text.n - 2) : text, bracketed, &h, NULL) != 0)
 		return false;
 	*kind = h.kind;
