@@ -26,7 +26,7 @@
 
 struct view {
 	int root;           /* the tmpfs that becomes "/" */
-	dev_t own[OWN_MAX]; /* file systems we made: only there may directories and files be created */
+	uint64_t own[OWN_MAX]; /* mounts of ours (ids): only there may directories and files be created */
 	size_t own_n;
 	bool covered; /* COVER_NAME exists */
 };
@@ -92,6 +92,20 @@ static int tmpfs_new(uint32_t mode, uint64_t size, uint32_t flags)
 	return fs_new("tmpfs", o, size != 0 ? 2 : 1, mount_attrs(flags));
 }
 
+/* The id of the mount at an open place; 0 with errno. */
+static uint64_t mount_id(int fd)
+{
+	struct statx x;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &x) < 0)
+		return 0;
+	if (!(x.stx_mask & STATX_MNT_ID)) {
+		errno = ENOSYS;
+		return 0;
+	}
+	return x.stx_mnt_id;
+}
+
 /* Open a place of the new view. */
 static int view_open(const struct view *v, const char *dst)
 {
@@ -100,13 +114,13 @@ static int view_open(const struct view *v, const char *dst)
 	return fd_openat2(v->root, *rel != '\0' ? rel : ".", O_PATH | O_NOFOLLOW, 0, RESOLVE_VIEW);
 }
 
-/* Open the directory above dst and give its last component. It must lie in a file system that we made. */
+/* Open the directory above dst and give its last component. It must lie in a mount of ours. */
 static int view_open_parent(const struct view *v, const char *dst, const char **name)
 {
 	const char *slash = strrchr(dst, '/');
 	char dir[4096];
 	size_t n;
-	struct stat st;
+	uint64_t id;
 	AUTO_FD fd = -1;
 
 	if (slash == NULL || slash[1] == '\0') {
@@ -121,10 +135,10 @@ static int view_open_parent(const struct view *v, const char *dst, const char **
 	memcpy(dir, dst, n);
 	dir[n] = '\0';
 	fd = view_open(v, dir);
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0 || (id = mount_id(fd)) == 0)
 		return -1;
 	for (size_t i = 0; i < v->own_n; i++)
-		if (v->own[i] == st.st_dev) {
+		if (v->own[i] == id) {
 			*name = slash + 1;
 			return fd_take(&fd);
 		}
@@ -140,15 +154,15 @@ static int view_attach(int tree, int at)
 
 static int view_own(struct view *v, int fd)
 {
-	struct stat st;
+	uint64_t id = mount_id(fd);
 
-	if (fstat(fd, &st) < 0)
+	if (id == 0)
 		return -1;
 	if (v->own_n == OWN_MAX) {
 		errno = ENOSPC;
 		return -1;
 	}
-	v->own[v->own_n++] = st.st_dev;
+	v->own[v->own_n++] = id;
 	return 0;
 }
 
@@ -287,7 +301,8 @@ static int do_bind(struct view *v, const struct sandbox_op *op, struct box_err *
 	at = view_target(v, op->dst, dir);
 	if (at < 0 && errno == ENOENT && (op->flags & SANDBOX_OPTIONAL))
 		return 0;
-	if (at < 0 || view_attach(tree, at) < 0)
+	if (at < 0 || view_attach(tree, at) < 0 ||
+	    ((op->flags & SANDBOX_OWN) && view_own(v, tree) < 0))
 		return view_fail(err, errno, "bind to", op->dst);
 	return 0;
 }

@@ -180,16 +180,42 @@ int elf_parse(const struct elf_source *src, struct arena *a, struct elf_image *o
 	return dyn != NULL ? parse_dynamic(&g, dyn, out, err) : 0;
 }
 
-static bool read_fd(void *arg, uint64_t off, void *p, size_t n)
-{
-	const int *fd = arg;
+/* A window over a file: headers are read in many small pieces that lie close together. */
+struct window {
+	int fd;
+	uint64_t off;
+	size_t n;
+	char data[4096];
+};
 
-	return off <= INT64_MAX && pread(*fd, p, n, (off_t)off) == (ssize_t)n;
+static bool read_window(void *arg, uint64_t off, void *p, size_t n)
+{
+	struct window *w = arg;
+	ssize_t got;
+
+	if (n > sizeof(w->data) || off > INT64_MAX - sizeof(w->data))
+		return false;
+	if (off < w->off || off - w->off > w->n || w->n - (off - w->off) < n) {
+		w->off = off;
+		w->n = 0;
+		do {
+			got = pread(w->fd, w->data, sizeof(w->data), (off_t)off);
+		} while (got < 0 && errno == EINTR);
+		if (got < 0)
+			return false;
+		w->n = (size_t)got;
+	}
+	if (w->n - (off - w->off) < n)
+		return false;
+	memcpy(p, w->data + (off - w->off), n);
+	return true;
 }
 
 int elf_parse_fd(int fd, struct arena *a, struct elf_image *out, struct box_err *err)
 {
-	return elf_parse(&(struct elf_source){ read_fd, &fd }, a, out, err);
+	struct window w = { .fd = fd };
+
+	return elf_parse(&(struct elf_source){ read_window, &w }, a, out, err);
 }
 
 /* --- /etc/ld.so.cache (glibc, elf/dl-cache.h) --- */

@@ -145,7 +145,8 @@ static void get_op(struct spec_rd *g, struct sandbox_op *o)
 {
 	uint8_t kind = rd_u8(&g->r);
 	const uint32_t known =
-	    SANDBOX_RO | SANDBOX_NOEXEC | SANDBOX_DEVICE | SANDBOX_OPTIONAL | SANDBOX_IS_DIR;
+	    SANDBOX_RO | SANDBOX_NOEXEC | SANDBOX_DEVICE | SANDBOX_OPTIONAL |
+	                       SANDBOX_IS_DIR | SANDBOX_OWN;
 
 	o->kind = (enum sandbox_op_kind)kind;
 	o->flags = rd_u32(&g->r);
