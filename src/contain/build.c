@@ -31,7 +31,7 @@ static int refuse(struct build *b, int sys, const char *what, const char *path)
 /* The canonical name of a path of the host; every link on the way becomes a link of the view, so that the path means the same inside. NULL with errno. */
 static const char *resolve(struct build *b, enum node_rank rank, const char *path)
 {
-	char at[PATH_MAX] = "", text[PATH_MAX], rest[PATH_MAX];
+	char at[PATH_MAX] = "", text[PATH_MAX], rest[PATH_MAX], next[PATH_MAX];
 	int links = 0;
 	int n = snprintf(rest, sizeof(rest), "%s", path);
 
@@ -71,11 +71,12 @@ static const char *resolve(struct build *b, enum node_rank rank, const char *pat
 				text[len] = '\0';
 				nodes_link(&b->t, rank, at, text);
 				at[text[0] == '/' ? 0 : keep] = '\0';
-				n = snprintf(rest, sizeof(rest), "%s/" SV_FMT, text, SV_ARG(tail));
-				if (n < 0 || (size_t)n >= sizeof(rest)) {
+				n = snprintf(next, sizeof(next), "%s/" SV_FMT, text, SV_ARG(tail));
+				if (n < 0 || (size_t)n >= sizeof(next)) {
 					errno = ENAMETOOLONG;
 					return NULL;
 				}
+				memcpy(rest, next, (size_t)n + 1);
 				continue;
 			}
 		}
@@ -214,17 +215,9 @@ static bool loader_tree(const char *path)
 	static const char *const dirs[] = { "/lib", "/lib64", "/usr/lib", "/usr/lib64" };
 
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++)
-		if (path_within(path, dirs[i]))
+		if (view_within(path, dirs[i]))
 			return true;
 	return false;
-}
-
-static bool is_script(const char *path)
-{
-	char two[2];
-	AUTO_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-	return fd >= 0 && fd_read_full(fd, two, 2) == 2 && two[0] == '#' && two[1] == '!';
 }
 
 static uint32_t grant_rights(const struct plan_grant *g)
@@ -241,8 +234,9 @@ static uint32_t grant_rights(const struct plan_grant *g)
 	case PLAN_LIST:
 		return SANDBOX_R_LIST;
 	case PLAN_EXEC:
-		/* An interpreter has to read its script. */
-		return SANDBOX_R_EXEC | (!g->is_dir && is_script(g->path.p) ? SANDBOX_R_READ : 0u);
+		/* The kernel opens an image for reading before it runs it, and an interpreter has to read its script: execution
+		 * without reading is not to be had. */
+		return SANDBOX_R_EXEC | SANDBOX_R_READ;
 	case PLAN_METADATA:
 	case PLAN_DENY:
 	case PLAN_LISTS:
@@ -256,7 +250,7 @@ static int show_grant(struct build *b, const struct plan_grant *g)
 	uint32_t flags = SANDBOX_RO | SANDBOX_NOEXEC;
 	struct node *n;
 
-	if (path_within(g->path.p, "/dev"))
+	if (view_within(g->path.p, "/dev"))
 		return 0; /* the four devices that may be named are there for everyone */
 	if (g->list == PLAN_WRITE || g->list == PLAN_WRITE_FILE)
 		flags &= ~(uint32_t)SANDBOX_RO;
@@ -286,7 +280,7 @@ int build_show_closure(struct build *b, const char *program)
 
 static int hide(struct build *b, const char *path, const struct plan_grant *g)
 {
-	struct node *tree = nodes_tree(&b->t, path), *at = nodes_at(&b->t, path);
+	struct node *tree = nodes_host_tree(&b->t, path), *at = nodes_at(&b->t, path);
 	struct sandbox_op op = { .kind = SANDBOX_COVER, .dst = arena_dup(b->a, sv_c(path)).p };
 	struct stat st;
 
@@ -322,7 +316,7 @@ static int hide_authority(struct build *b, sv file, dev_t dev, ino_t ino)
 
 	if (slash == NULL)
 		return 0;
-	tree = nodes_tree(&b->t, file.p);
+	tree = nodes_host_tree(&b->t, file.p);
 	if (tree == NULL && nodes_at(&b->t, file.p) == NULL)
 		return 0;
 	if (lstat(file.p, &st) < 0 || st.st_dev != dev || st.st_ino != ino)
@@ -338,9 +332,9 @@ static int hide_authority(struct build *b, sv file, dev_t dev, ino_t ino)
 		return box_nomem(b->err, "a path");
 	for (size_t i = 0; i < b->t.n; i++) /* a grant at or inside the directory, or the workspace: only the file goes */
 		if (b->t.v[i].op.kind == SANDBOX_BIND && b->t.v[i].rank == RANK_GRANT &&
-		    path_within(b->t.v[i].op.dst, dir))
+		    view_within(b->t.v[i].op.dst, dir))
 			return hide(b, file.p, NULL);
-	if (sv_starts(b->proc->workspace, sv_c(dir)) && path_within(b->proc->workspace.p, dir))
+	if (sv_starts(b->proc->workspace, sv_c(dir)) && view_within(b->proc->workspace.p, dir))
 		return hide(b, file.p, NULL);
 	return hide(b, dir, NULL);
 }
@@ -377,7 +371,7 @@ static int hide_all(struct build *b)
 
 		for (size_t k = 0; k < n && !below; k++)
 			below = t->late[k].kind == SANDBOX_COVER &&
-			        path_within(t->late[i].dst, t->late[k].dst);
+			        view_within(t->late[i].dst, t->late[k].dst);
 		if (!below)
 			t->late[n++] = t->late[i];
 	}

@@ -7,7 +7,7 @@
 
 #include "base/ban.h"
 
-bool path_within(const char *a, const char *b)
+bool view_within(const char *a, const char *b)
 {
 	size_t n = strlen(b);
 
@@ -17,7 +17,7 @@ bool path_within(const char *a, const char *b)
 }
 
 /* Order in which a parent comes directly before what is below it: '/' sorts before every other byte. */
-static int path_cmp(const char *a, const char *b)
+static int view_cmp(const char *a, const char *b)
 {
 	while (*a != '\0' && *a == *b) {
 		a++;
@@ -36,7 +36,7 @@ static int node_cmp(const void *x, const void *y)
 {
 	const struct node *a = x, *b = y;
 
-	return path_cmp(a->op.dst, b->op.dst);
+	return view_cmp(a->op.dst, b->op.dst);
 }
 
 /* Room for one more element of a vector in the arena. */
@@ -77,11 +77,18 @@ struct node *nodes_tree(struct nodes *t, const char *path)
 		struct node *n = &t->v[i];
 
 		if (n->op.kind == SANDBOX_BIND && (n->op.flags & SANDBOX_IS_DIR) &&
-		    path_within(path, n->op.dst) &&
+		    view_within(path, n->op.dst) &&
 		    (best == NULL || strlen(n->op.dst) > strlen(best->op.dst)))
 			best = n;
 	}
 	return best;
+}
+
+struct node *nodes_host_tree(struct nodes *t, const char *path)
+{
+	struct node *n = nodes_tree(t, path);
+
+	return n != NULL && (n->op.flags & SANDBOX_OWN) ? NULL : n;
 }
 
 void nodes_add(struct nodes *t, enum node_rank rank, struct sandbox_op op)
@@ -242,7 +249,7 @@ static void settle(struct nodes *t, size_t i)
 		struct node *o = &t->v[k];
 
 		if (!o->skip && o->op.kind == SANDBOX_BIND && (o->op.flags & SANDBOX_IS_DIR) &&
-		    path_within(n->op.dst, o->op.dst) && strcmp(n->op.dst, o->op.dst) != 0)
+		    view_within(n->op.dst, o->op.dst) && strcmp(n->op.dst, o->op.dst) != 0)
 			tree = o; /* sorted: the last one is the innermost */
 	}
 	if (tree == NULL || (tree->op.flags & SANDBOX_OWN))

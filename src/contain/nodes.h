@@ -31,7 +31,7 @@ struct nodes {
 };
 
 /* Path a equals b or lies below it. */
-bool path_within(const char *a, const char *b);
+bool view_within(const char *a, const char *b);
 
 void nodes_add(struct nodes *t, enum node_rank rank, struct sandbox_op op);
 void nodes_dir(struct nodes *t, const char *path);
@@ -44,6 +44,8 @@ int nodes_bind(struct nodes *t, enum node_rank rank, const char *src, const char
 struct node *nodes_at(struct nodes *t, const char *path);
 /* The innermost bind of a directory at or above path, or NULL. */
 struct node *nodes_tree(struct nodes *t, const char *path);
+/* The same when it shows the host's own path under its own name: not the box's /tmp. */
+struct node *nodes_host_tree(struct nodes *t, const char *path);
 void nodes_rule(struct nodes *t, const char *path, uint32_t rights);
 void nodes_late(struct nodes *t, struct sandbox_op op);
 /* Hold every directory strictly between the bind `tree` and path in place. */

@@ -183,7 +183,7 @@ static int ca(struct build *b)
 		nodes_rule(&b->t, own[i], SANDBOX_R_READ);
 	}
 	for (size_t i = 0; b->x->ca_bundle != NULL && i < sizeof(known) / sizeof(known[0]); i++) {
-		if (nodes_tree(&b->t, known[i]) != NULL)
+		if (nodes_host_tree(&b->t, known[i]) != NULL)
 			continue; /* the operator shows a tree of the host there */
 		if (nodes_bind(&b->t, RANK_MINIMUM, b->x->ca_bundle, known[i], flags) < 0)
 			return box_fail(b->err, BOX_ESYS, errno, "%s: show %s", b->s->label, known[i]);
@@ -225,7 +225,7 @@ static void lists(struct build *b)
 			continue;
 		for (size_t k = 0; k < b->t.rules_n && !ok; k++)
 			ok = (b->t.rules[k].rights & SANDBOX_R_LIST) &&
-			     path_within(n->op.dst, b->t.rules[k].path);
+			     view_within(n->op.dst, b->t.rules[k].path);
 		plain = ok;
 	}
 	if (plain)
@@ -273,10 +273,10 @@ static bool stays_real(struct build *b, const char *path)
 		const struct plan_grant *g = &b->proc->grants[i];
 
 		if (g->list == PLAN_EXEC &&
-		    (path_within(path, g->path.p) || (there && path_within(real, g->path.p))))
+		    (view_within(path, g->path.p) || (there && view_within(real, g->path.p))))
 			return true;
 	}
-	return nodes_tree(&b->t, path) != NULL;
+	return nodes_host_tree(&b->t, path) != NULL;
 }
 
 /* /usr/bin/sh, … : every name under every directory of system programs. "dash" goes with "sh", as the same program has both names on Debian. */
