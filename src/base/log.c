@@ -22,7 +22,8 @@ void log_init(const char *prefix, enum log_level level)
 	log_colour = isatty(STDERR_FILENO) == 1 && (no == NULL || *no == '\0');
 }
 
-static void emit(const char *colour, const char *word, const char *fmt, va_list ap)
+static void __attribute__((format(printf, 3, 0)))
+emit(const char *colour, const char *word, const char *fmt, va_list ap)
 {
 	char line[4096];
 	int n = 0, m;
