@@ -24,8 +24,7 @@ static const char *const reason_of[] = {
 	[PASSWORDS] = "this file is a password database",
 	[MACHINE] = "this path is a machine credential",
 	[PRIVILEGE] = "this path says who gets privileges",
-	[STORE] = "this path holds a credential store, which only an entry that names the store "
-	          "itself reaches",
+	[STORE] = "this path holds a credential store; only an entry that names it reaches it",
 };
 
 /* exact: refuses an entry that names the anchor itself. overlap: at, below or above it. */
