@@ -180,9 +180,14 @@ int ns_caps_drop(void)
 	return ns_capset(0, 0);
 }
 
+int ns_tie(void)
+{
+	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+}
+
 int ns_harden(void)
 {
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+	if (ns_tie() < 0)
 		return -1;
 	return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }

@@ -16,13 +16,15 @@ pid_t ns_clone(unsigned long flags, int *pidfd);
 int ns_explain(int sys, const char *what, struct box_err *err);
 
 /* The steps below are for the child; they make system calls only. Each returns 0, or -1 with errno. */
-/* Map uid and gid 1:1 in the new user namespace. */
+/* Map uid and gid 1:1 in the new user namespace. EACCES when the process is not dumpable. */
 int ns_map_ids(uid_t uid, gid_t gid);
 /* Keep every capability of the user namespace across the coming execve (ambient set). */
 int ns_caps_keep(void);
 /* Give up every capability in all five sets, the bounding set and the securebits that could bring them back; set no_new_privs. */
 int ns_caps_drop(void);
-/* Die with the parent; not dumpable (no core, /proc/self of ours closed to others, no ptrace). */
+/* SIGKILL when the parent's thread ends. Survives execve. */
+int ns_tie(void);
+/* ns_tie, and not dumpable: no core, /proc/self closed to others, no ptrace. After ns_map_ids. */
 int ns_harden(void);
 /* Bring the loopback interface of this network namespace up. */
 int ns_loopback_up(void);

@@ -41,6 +41,7 @@ int __lsan_is_turned_off(void)
 struct card {
 	struct sandbox_rule *rules;
 	size_t rules_n;
+	uint32_t uid, gid;
 };
 
 static int card_read(enum worker_profile profile, struct arena *a, struct card *out,
@@ -60,6 +61,8 @@ static int card_read(enum worker_profile profile, struct arena *a, struct card *
 	r = rd_of(b.p, b.n);
 	version = rd_u32(&r);
 	got = rd_u32(&r);
+	out->uid = rd_u32(&r);
+	out->gid = rd_u32(&r);
 	(void)rd_str(&r, PATH_MAX);
 	n = rd_u32(&r);
 	if (r.bad || version != WORKER_CARD_VERSION || n > WORKER_PATHS_MAX)
@@ -238,9 +241,17 @@ int worker_confine(enum worker_profile profile, struct box_err *err)
 	struct card card = { 0 };
 	int r = -1;
 
-	if (ns_harden() < 0)
-		return box_fail(err, BOX_ESYS, errno, "confine");
-	if (card_read(profile, &a, &card, err) < 0 || limits(err) < 0)
+	if (card_read(profile, &a, &card, err) < 0)
+		goto out;
+	if (ns_map_ids(card.uid, card.gid) < 0) {
+		(void)ns_explain(errno, "map the user in its namespace", err);
+		goto out;
+	}
+	if (ns_harden() < 0) {
+		(void)box_fail(err, BOX_ESYS, errno, "close this process to others");
+		goto out;
+	}
+	if (limits(err) < 0)
 		goto out;
 	switch (profile) {
 	case WORKER_SHELL:

@@ -27,6 +27,8 @@ static int card_make(const struct worker_spec *s, struct box_err *err)
 
 	buf_put_u32(&b, WORKER_CARD_VERSION);
 	buf_put_u32(&b, (uint32_t)s->profile);
+	buf_put_u32(&b, (uint32_t)geteuid());
+	buf_put_u32(&b, (uint32_t)getegid());
 	buf_put_str(&b, sv_c(s->name));
 	buf_put_u32(&b, (uint32_t)s->paths_n);
 	for (size_t i = 0; i < s->paths_n; i++) {
@@ -58,8 +60,6 @@ struct child {
 	const struct worker_spec *s;
 	const int *from; /* descriptors in the order 0, 1, 2, 3, … of the child */
 	size_t from_n;
-	uid_t uid;
-	gid_t gid;
 };
 
 /* Move the descriptors to 0, 1, 2, …: first all above the range, then down, so that none is overwritten before it was copied. */
@@ -87,11 +87,10 @@ static void __attribute__((noreturn)) child_run(const struct child *c)
 	sigset_t none;
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
 
-	if (ns_harden() < 0)
+	/* The ids are mapped after execve: a process that is not dumpable, as the monitor and this copy of it, may not write its own
+	 * uid_map. */
+	if (ns_tie() < 0)
 		child_fail(s->err_fd, s->name, "tie it to the box");
-	if (ns_map_ids(c->uid, c->gid) < 0)
-		child_fail(s->err_fd, s->name,
-		    "map the user in its namespace (`box doctor` tells what to enable)");
 	if (ns_caps_keep() < 0)
 		child_fail(s->err_fd, s->name, "keep what is needed to confine itself");
 	for (int sig = 1; sig < 32; sig++) /* handlers are reset by execve, ignored signals are not */
@@ -112,7 +111,7 @@ int worker_spawn(const struct worker_spec *s, pid_t *pid, int *pidfd, struct box
 	unsigned long flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
 	                      CLONE_NEWUTS | CLONE_NEWCGROUP;
 	int from[WORKER_FDS + WORKER_FDS_MAX];
-	struct child c = { .s = s, .from = from, .uid = geteuid(), .gid = getegid() };
+	struct child c = { .s = s, .from = from };
 	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	AUTO_FD card = -1;
 	pid_t p;

@@ -60,8 +60,6 @@ static void __attribute__((noreturn)) child_fail(int control, enum launch_stage 
 struct child {
 	const char *path;
 	int from[5]; /* stdin, stdout, stderr, control, spec */
-	uid_t uid;
-	gid_t gid;
 };
 
 static void __attribute__((noreturn)) child_run(const struct child *c)
@@ -73,11 +71,10 @@ static void __attribute__((noreturn)) child_run(const struct child *c)
 	int control = c->from[LAUNCH_CONTROL_FD], high[5];
 	sigset_t none;
 
-	if (ns_harden() < 0)
+	/* The ids are mapped after execve: a process that is not dumpable, as the monitor and this copy of it, may not write its own
+	 * uid_map. */
+	if (ns_tie() < 0)
 		child_fail(control, LAUNCH_STAGE_NAMESPACE, "tie the sandbox to the box");
-	if (ns_map_ids(c->uid, c->gid) < 0)
-		child_fail(control, LAUNCH_STAGE_NAMESPACE,
-		    "map the user in the sandbox's user namespace (`box doctor` tells what to enable)");
 	if (ns_caps_keep() < 0)
 		child_fail(control, LAUNCH_STAGE_NAMESPACE, "keep what building the sandbox needs");
 	for (int sig = 1; sig < 32; sig++)
@@ -104,7 +101,7 @@ int launch_start(const char *launcher_path, const struct sandbox_spec *spec, con
 {
 	AUTO_FD file = spec_file(spec, err);
 	AUTO_FD pidfd = -1, ours = -1, theirs = -1;
-	struct child c = { .path = launcher_path, .uid = spec->uid, .gid = spec->gid };
+	struct child c = { .path = launcher_path };
 	int pair[2];
 	pid_t pid;
 

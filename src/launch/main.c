@@ -69,6 +69,16 @@ static int read_spec(struct sandbox_spec *s, struct fault *f)
 	return 0;
 }
 
+static int make_ids(const struct sandbox_spec *s, struct fault *f)
+{
+	f->stage = LAUNCH_STAGE_NAMESPACE;
+	if (ns_map_ids(s->uid, s->gid) < 0)
+		return ns_explain(errno, "map the user in the sandbox's user namespace", &f->err);
+	if (ns_harden() < 0)
+		return box_fail(&f->err, BOX_ESYS, errno, "close box-launch to others");
+	return 0;
+}
+
 /* Loopback, and the listener through which alone the sandbox reaches the world: it belongs to this namespace for ever, and is accepted on by the gateway. */
 static int make_network(const struct sandbox_spec *s, struct fault *f)
 {
@@ -300,11 +310,11 @@ int main(void)
 	struct fault f = { 0 };
 	int r = -1;
 
-	if (ns_harden() < 0 || fd_set_cloexec(LAUNCH_CONTROL_FD, true) < 0) {
+	if (ns_tie() < 0 || fd_set_cloexec(LAUNCH_CONTROL_FD, true) < 0) {
 		f.stage = LAUNCH_STAGE_SPEC;
 		(void)box_fail(&f.err, BOX_ESYS, errno,
 		    "box-launch is a part of box and is started by `box run`, not by hand");
-	} else if (read_spec(&s, &f) == 0 && make_network(&s, &f) == 0 && make_view(&s, &f) == 0) {
+	} else if (read_spec(&s, &f) == 0 && make_ids(&s, &f) == 0 && make_network(&s, &f) == 0 && make_view(&s, &f) == 0) {
 		r = run(&s, &f);
 	}
 	if (r < 0) {
