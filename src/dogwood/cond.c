@@ -211,12 +211,110 @@ static void number_cond(struct numbering *x, const struct scope *s, struct dw_co
 	}
 }
 
+/* ---- the free slots of each node ---- */
+
+struct slots {
+	uint32_t *v;
+	uint32_t n, cap;
+};
+
+static void slot_add(struct numbering *x, struct slots *s, uint32_t slot)
+{
+	if (slot == DW_NO_SLOT || x->bad)
+		return;
+	for (uint32_t i = 0; i < s->n; i++) {
+		if (s->v[i] == slot)
+			return;
+	}
+	s->v = append(x, s->v, s->n, &s->cap, sizeof(*s->v));
+	if (!x->bad)
+		s->v[s->n++] = slot;
+}
+
+static void slots_of(struct numbering *x, struct dw_cond *c, struct slots *out);
+
+static void slots_of_term(struct numbering *x, struct dw_term *t, struct slots *out)
+{
+	struct slots in = { 0 };
+
+	if (t->kind == DW_TERM_VAR)
+		slot_add(x, out, t->var.slot);
+	if (t->kind == DW_TERM_ARRAY) {
+		for (uint32_t i = 0; i < t->items.n; i++)
+			slots_of_term(x, t->items.v[i], out);
+	}
+	if (t->kind != DW_TERM_AGG)
+		return;
+	slots_of(x, t->agg.body, &in);
+	for (uint32_t i = 0; i < in.n; i++) {
+		bool own = false;
+
+		for (uint32_t k = 0; k < t->agg.nvars; k++)
+			own = own || t->agg.vars[k].slot == in.v[i];
+		if (!own)
+			slot_add(x, out, in.v[i]);
+	}
+}
+
+static void slots_of(struct numbering *x, struct dw_cond *c, struct slots *out)
+{
+	struct slots s = { 0 };
+
+	if (x->bad)
+		return;
+	c->node = x->out->nnodes++;
+	switch (c->kind) {
+	case DW_C_PRED:
+		for (uint32_t i = 0; i < c->pred.nargs; i++)
+			slots_of_term(x, c->pred.args[i].term, &s);
+		break;
+	case DW_C_TP:
+		slot_add(x, &s, c->tp.slot);
+		break;
+	case DW_C_AND:
+		for (uint32_t i = 0; i < c->all.n; i++)
+			slots_of(x, c->all.v[i], &s);
+		break;
+	case DW_C_NOT:
+		slots_of(x, c->neg, &s);
+		break;
+	case DW_C_FORMERLY:
+	case DW_C_PREVIOUS:
+		slots_of(x, c->once.body, &s);
+		break;
+	case DW_C_SINCE:
+		slots_of(x, c->since.left, &s);
+		slots_of(x, c->since.right, &s);
+		break;
+	case DW_C_EXISTS:
+		slots_of(x, c->exists.body, &s);
+		for (uint32_t i = 0; i < s.n; i++) {
+			if (s.v[i] == c->exists.var.slot)
+				s.v[i] = s.v[--s.n];
+		}
+		break;
+	case DW_C_CMP:
+		slots_of_term(x, c->cmp.l, &s);
+		slots_of_term(x, c->cmp.r, &s);
+		break;
+	case DW_C_CALL:
+	case DW_C_PARAM:
+		break;
+	}
+	c->vars = s.v;
+	c->nvars = s.n;
+	for (uint32_t i = 0; i < s.n; i++)
+		slot_add(x, out, s.v[i]);
+}
+
 bool dw_cond_resolve(struct arena *a, struct dw_cond *c, struct dw_names *out)
 {
 	struct numbering x = { .a = a, .out = out };
+	struct slots all = { 0 };
 
 	*out = (struct dw_names){ 0 };
 	number_cond(&x, NULL, c);
+	slots_of(&x, c, &all);
 	return !x.bad;
 }
 

@@ -27,6 +27,7 @@ struct dw_binder {
 
 struct dw_cond;
 struct dw_term;
+struct dw_unit;
 
 enum dw_term_kind {
 	DW_TERM_LIT,       /* lit: entity, decimal, integer, string, Boolean */
@@ -49,6 +50,7 @@ struct dw_agg {
 	struct dw_binder *vars;
 	uint32_t nvars;
 	struct dw_cond *body;
+	const struct dw_unit *unit; /* as in struct dw_cond */
 };
 
 /* A call of a macro; argument i is a window, a condition, a term, or (a bare call or parameter) either of the last two or all. */
@@ -132,6 +134,12 @@ enum dw_cond_kind {
 struct dw_cond {
 	enum dw_cond_kind kind;
 	struct cedar_span at;
+	/* Set by dw_cond_resolve: number of the node in its leaf, and the slots it uses without binding them itself. */
+	uint32_t node;
+	const uint32_t *vars;
+	uint32_t nvars;
+	const struct dw_unit *
+	    unit; /* set by plan.h: the keyed state that answers for this node at the newest timepoint */
 	union {
 		struct dw_pred pred;
 		struct {
@@ -183,6 +191,7 @@ struct dw_names {
 	struct dw_term **req; /* one term for each distinct request term */
 	uint32_t npred;
 	struct dw_pred **pred;
+	uint32_t nnodes;
 };
 /* Number variables, request terms and predicates. For closed trees only. false: no room. */
 bool dw_cond_resolve(struct arena *a, struct dw_cond *c, struct dw_names *out);

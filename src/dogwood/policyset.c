@@ -1,0 +1,657 @@
+/* Loading a policy set. See policyset.h.
+ *
+ * The stages follow dogwood-language.md 7.1: parse everything (all errors at once), expand macros, refuse what is not enabled, add pins, number, check ranges, check against
+ * the schemas, compile. A stage that finds an error ends the load, since what comes after would only repeat it. */
+#include <stdlib.h>
+
+#include "cedar/validate.h"
+#include "dogwood/macro.h"
+#include "dogwood/safety.h"
+#include "dogwood/set_impl.h"
+#include "dogwood/tparse.h"
+
+#include "base/ban.h"
+
+#define SET_ARENA_LIMIT ((size_t)1 << 30)
+#define SYMS_LIMIT      ((size_t)256 << 20)
+
+void dw_set_free(struct dw_set *s)
+{
+	if (s == NULL)
+		return;
+	cedar_policies_free(s->policies);
+	cedar_syms_free(s->syms);
+	arena_free(&s->a);
+	free(s);
+}
+
+static int cmp_diag(const void *a, const void *b)
+{
+	const struct cedar_diag *x = a, *y = b;
+
+	if (x->span.off != y->span.off)
+		return x->span.off < y->span.off ? -1 : 1;
+	return 0;
+}
+
+/* All parse errors of a source in the order of the text. */
+static void in_order(struct cedar_diags *ds)
+{
+	/* qsort is not stable; equal places cannot both be parse errors of one token. */
+	if (ds->n > 1)
+		qsort(ds->d, ds->n, sizeof(ds->d[0]), cmp_diag);
+}
+
+static void refuse(struct dw_loader *l, const char *code, const struct cedar_span *at,
+    const char *hint, const char *text)
+{
+	(void)cedar_diag_add(l->ds, CEDAR_ERROR, code, at, hint, "%s", text);
+}
+
+/* ---- leaves ---- */
+
+struct leaf_walk {
+	struct dw_loader *l;
+	struct dw_rule *rule;
+	size_t cap;
+	bool parse; /* first walk: parse the texts; second walk: number what the expansion left */
+};
+
+static int see_leaf(void *ctx, struct cedar_expr **node)
+{
+	struct leaf_walk *w = ctx;
+	struct dw_loader *l = w->l;
+	struct dw_set *s = l->s;
+	struct cedar_leaf *leaf;
+	struct dw_body *body;
+	const char *field;
+
+	if ((*node)->kind != CEDAR_E_LEAF)
+		return 0;
+	leaf = (*node)->leaf;
+	if (w->parse) {
+		struct dw_tparse tp = { s->syms, l->a, l->ds, false };
+
+		if (leaf->host != NULL)
+			return 0;
+		body = ARENA_NEW(l->a, struct dw_body);
+		if (body == NULL) {
+			refuse(l, "parse", &leaf->at, NULL, "the policy source is too large");
+			return -1;
+		}
+		if (dw_tparse(&tp, leaf->text, leaf->at, body))
+			leaf->host = body;
+		return 0;
+	}
+	/* A leaf that a macro used twice is one leaf. */
+	for (size_t i = w->rule->leaf0; i < s->nleaves; i++) {
+		if (s->leaves[i].cedar == leaf)
+			return 0;
+	}
+	if (s->nleaves == w->cap) {
+		size_t cap = w->cap != 0 ? w->cap * 2 : 16;
+		struct dw_leaf_impl *v = arena_grow(l->a, s->leaves, s->nleaves, cap, sizeof(*v));
+
+		if (v == NULL) {
+			refuse(l, "parse", &leaf->at, NULL, "the policy source is too large");
+			return -1;
+		}
+		s->leaves = v;
+		w->cap = cap;
+	}
+	field = arena_printf(l->a, "policy_%d__temporal_%u", l->rule, w->rule->nleaves);
+	if (field == NULL)
+		return -1;
+	body = leaf->host;
+	leaf->ordinal = (uint32_t)s->nleaves;
+	s->leaves[s->nleaves++] = (struct dw_leaf_impl){
+		.pub = { .rule = (uint32_t)l->rule,
+		    .ordinal = w->rule->nleaves,
+		    .field = sv_c(field) },
+		.parsed = *body,
+		.cedar = leaf,
+	};
+	w->rule->nleaves++;
+	return 0;
+}
+
+static bool walk_conds(struct cedar_policy *p, int (*f)(void *, struct cedar_expr **), void *ctx)
+{
+	bool ok = true;
+
+	for (uint32_t i = 0; i < p->n_cond; i++) {
+		if (p->cond[i].e != NULL && cedar_expr_walk(&p->cond[i].e, f, ctx) != 0)
+			ok = false;
+	}
+	return ok;
+}
+
+/* ---- what is not enabled ---- */
+
+static const struct cedar_expr *chain_root(const struct cedar_expr *e)
+{
+	while ((e->kind == CEDAR_E_METHOD || e->kind == CEDAR_E_GET) && e->n_arg != 0)
+		e = e->arg[0];
+	return e;
+}
+
+static int see_provider(void *ctx, struct cedar_expr **node)
+{
+	struct dw_loader *l = ctx;
+	const struct cedar_expr *e = *node, *root;
+
+	if (e->kind == CEDAR_E_METHOD) {
+		root = chain_root(e);
+		if (root->kind != CEDAR_E_CALL) {
+			const char *s = arena_printf(
+			    l->a, "unknown method `" SV_FMT "`", SV_ARG(cedar_sv(e->name)));
+
+			refuse(l, "parse", &e->span, NULL, s != NULL ? s : "unknown method");
+			return -1;
+		}
+	}
+	if (e->kind == CEDAR_E_CALL || e->kind == CEDAR_E_METHOD) {
+		refuse(l, "provider", &e->span, NULL,
+		    "information providers are not enabled in this build");
+		return -1;
+	}
+	return 0;
+}
+
+static bool lower_policy(struct dw_loader *l, struct cedar_policy *p)
+{
+	static const char *const slots[] = { "?principal", "?resource" };
+
+	for (uint32_t i = 0; i < p->n_cond; i++) {
+		if (p->cond[i].guardrails) {
+			refuse(l, "provider", &p->cond[i].span, NULL,
+			    "information providers are not enabled in this build");
+			return false;
+		}
+	}
+	if (!walk_conds(p, see_provider, l))
+		return false;
+	for (int i = 0; i < 2; i++) {
+		if (p->has_slot[i]) {
+			const char *s = arena_printf(l->a,
+			    "the template slot `%s` is never filled; a rule must name its entities",
+			    slots[i]);
+
+			refuse(
+			    l, "parse", &p->span, NULL, s != NULL ? s : "unfilled template slot");
+			return false;
+		}
+	}
+	return true;
+}
+
+/* ---- pins ---- */
+
+static bool pin_cond(struct dw_loader *l, struct dw_cond *c);
+
+static bool pin_term(struct dw_loader *l, struct dw_term *t)
+{
+	if (t->kind == DW_TERM_AGG)
+		return pin_cond(l, t->agg.body);
+	return true;
+}
+
+static bool pin_pred(struct dw_loader *l, struct dw_cond *c)
+{
+	const struct dw_kind *k = dw_eschema_kind(l->s->events, c->pred.kind);
+	struct dw_arg *v;
+
+	/* Universal pins select the slice of history instead (5.6). */
+	if (k == NULL || k->npins == 0 || l->s->events->nuniversal != 0)
+		return true;
+	v = arena_grow(
+	    l->a, c->pred.args, c->pred.nargs, (size_t)c->pred.nargs + k->npins, sizeof(*v));
+	if (v == NULL)
+		return false;
+	for (uint32_t i = 0; i < k->npins; i++) {
+		struct dw_term *t = ARENA_NEW(l->a, struct dw_term);
+		sv *path = ARENA_NEW(l->a, sv);
+
+		if (t == NULL || path == NULL)
+			return false;
+		*t = *k->pins[i].term;
+		*path = k->pins[i].field;
+		v[c->pred.nargs++] = (struct dw_arg){ .path = path,
+			.npath = 1,
+			.dotted = *path,
+			.term = t,
+			.is_pin = true,
+			.at = c->at };
+	}
+	c->pred.args = v;
+	return true;
+}
+
+static bool pin_cond(struct dw_loader *l, struct dw_cond *c)
+{
+	switch (c->kind) {
+	case DW_C_PRED:
+		return pin_pred(l, c);
+	case DW_C_AND:
+		for (uint32_t i = 0; i < c->all.n; i++) {
+			if (!pin_cond(l, c->all.v[i]))
+				return false;
+		}
+		return true;
+	case DW_C_NOT:
+		return pin_cond(l, c->neg);
+	case DW_C_FORMERLY:
+	case DW_C_PREVIOUS:
+		return pin_cond(l, c->once.body);
+	case DW_C_SINCE:
+		return pin_cond(l, c->since.left) && pin_cond(l, c->since.right);
+	case DW_C_EXISTS:
+		return pin_cond(l, c->exists.body);
+	case DW_C_CMP:
+		return pin_term(l, c->cmp.l) && pin_term(l, c->cmp.r);
+	case DW_C_TP:
+	case DW_C_CALL:
+	case DW_C_PARAM:
+		return true;
+	}
+	return true;
+}
+
+/* ---- windows ---- */
+
+static int64_t plus(int64_t a, int64_t b)
+{
+	int64_t r;
+
+	return __builtin_add_overflow(a, b, &r) ? INT64_MAX : r;
+}
+
+static int64_t set_ticks(struct dw_loader *l, struct dw_window *w)
+{
+	int64_t s = dw_window_seconds(w);
+
+	if (s == INT64_MAX || __builtin_mul_overflow(s, l->s->tick, &w->ticks))
+		w->ticks = INT64_MAX;
+	return w->ticks;
+}
+
+/* Fill in the ticks of all windows; the sum of nested ones. */
+static int64_t reach(struct dw_loader *l, struct dw_cond *c)
+{
+	int64_t r = 0, x, y;
+
+	switch (c->kind) {
+	case DW_C_AND:
+		for (uint32_t i = 0; i < c->all.n; i++) {
+			x = reach(l, c->all.v[i]);
+			r = x > r ? x : r;
+		}
+		return r;
+	case DW_C_NOT:
+		return reach(l, c->neg);
+	case DW_C_FORMERLY:
+	case DW_C_PREVIOUS:
+		return plus(set_ticks(l, c->once.w), reach(l, c->once.body));
+	case DW_C_SINCE:
+		x = reach(l, c->since.left);
+		y = reach(l, c->since.right);
+		return plus(set_ticks(l, c->since.w), x > y ? x : y);
+	case DW_C_EXISTS:
+		return reach(l, c->exists.body);
+	case DW_C_CMP:
+		x = c->cmp.l->kind == DW_TERM_AGG ? reach(l, c->cmp.l->agg.body) : 0;
+		y = c->cmp.r->kind == DW_TERM_AGG ? reach(l, c->cmp.r->agg.body) : 0;
+		return x > y ? x : y;
+	case DW_C_PRED:
+	case DW_C_TP:
+	case DW_C_CALL:
+	case DW_C_PARAM:
+		return 0;
+	}
+	return 0;
+}
+
+/* ---- stages ---- */
+
+static void put_leaf_key(void *ctx, struct buf *b, const struct cedar_leaf *l)
+{
+	const struct dw_set *s = ctx;
+
+	buf_put_c(b, "temporal{");
+	buf_put_sv(b, s->leaves[l->ordinal].pub.key);
+	buf_put_byte(b, '}');
+}
+
+static bool fill_rule(struct dw_loader *l, size_t i)
+{
+	struct dw_rule *r = &l->s->rules[i];
+	struct cedar_policy *p = &l->s->src.policy[i];
+	struct dw_annotation *v = ARENA_VEC(l->a, struct dw_annotation, p->n_ann);
+	struct cedar_print how = { l->s, put_leaf_key };
+	AUTO_BUF b = buf_with(DW_SOURCE_MAX);
+	const char *id = arena_printf(l->a, "policy_%zu", i);
+
+	if (v == NULL || id == NULL)
+		return false;
+	r->cedar_id = sv_c(id);
+	p->id = cedar_intern(l->s->syms, r->cedar_id);
+	if (p->id == NULL)
+		return false;
+	for (uint32_t k = 0; k < p->n_ann; k++) {
+		v[k] = (struct dw_annotation){ cedar_sv(p->ann[k].key), cedar_sv(p->ann[k].value) };
+		if (sv_eq(v[k].key, SV("id")))
+			r->id = v[k].value;
+		if (sv_eq(v[k].key, SV("description")))
+			r->description = v[k].value;
+	}
+	r->annotations = v;
+	r->nannotations = p->n_ann;
+	r->forbid = p->effect == CEDAR_FORBID;
+	r->statement = sv_sub(l->in->policy.text, p->span.off, p->span.len);
+	r->statement = arena_dup(l->a, r->statement);
+	r->start = p->span.off;
+	r->line = p->span.line;
+	r->column = p->span.col;
+	cedar_put_policy(&b, p, false, &how);
+	r->fingerprint = arena_dup(l->a, buf_sv(&b));
+	return buf_ok(&b) && r->fingerprint.p != NULL && r->statement.p != NULL;
+}
+
+static bool finish_leaf(struct dw_loader *l, struct dw_macros *m, struct dw_leaf_impl *f)
+{
+	AUTO_BUF b = buf_with(DW_SOURCE_MAX);
+	size_t before = l->ds->errors;
+
+	f->cond = dw_macros_temporal(m, f->parsed.cond);
+	if (f->cond == NULL)
+		return false;
+	if (!dw_cond_closed(f->cond)) {
+		refuse(l, "temporal", &f->cond->at, NULL,
+		    "cannot be compiled: the condition still contains a macro call, a condition "
+		    "sigil, or a field-injection "
+		    "refinement");
+		return false;
+	}
+	if (!pin_cond(l, f->cond) || !dw_cond_resolve(l->a, f->cond, &f->names)) {
+		refuse(l, "temporal", &f->cond->at, NULL, "the policy source is too large");
+		return false;
+	}
+	if (!dw_safety(l->a, f->cond, l->ds))
+		return false;
+	f->pub.reach = reach(l, f->cond);
+	dw_cond_key(&b, f->cond);
+	f->pub.key = arena_dup(l->a, buf_sv(&b));
+	if (!buf_ok(&b) || f->pub.key.p == NULL)
+		refuse(l, "temporal", &f->cond->at, NULL, "the policy source is too large");
+	return l->ds->errors == before;
+}
+
+static bool lower(struct dw_loader *l, struct dw_macros *m)
+{
+	struct dw_set *s = l->s;
+	struct leaf_walk w = { .l = l };
+	bool ok = true;
+
+	for (size_t i = 0; i < s->src.n_policy; i++) {
+		struct cedar_policy *p = &s->src.policy[i];
+		struct dw_rule *r = &s->rules[i];
+		bool expanded = true;
+
+		l->rule = (int32_t)i;
+		m->nodes = 0;
+		r->leaf0 = (uint32_t)s->nleaves;
+		for (uint32_t k = 0; k < p->n_cond; k++)
+			expanded = dw_macros_cedar(m, &p->cond[k].e) && expanded;
+		if (!expanded || !lower_policy(l, p)) {
+			ok = false;
+			continue;
+		}
+		w.rule = r;
+		if (!walk_conds(p, see_leaf, &w)) {
+			ok = false;
+			continue;
+		}
+		for (size_t k = r->leaf0; k < s->nleaves; k++) {
+			if (!finish_leaf(l, m, &s->leaves[k]))
+				ok = false;
+		}
+		if (ok && !fill_rule(l, i)) {
+			refuse(l, "parse", &p->span, NULL, "the policy source is too large");
+			return false;
+		}
+	}
+	for (size_t i = 0; i < s->nleaves; i++) {
+		if (s->leaves[i].pub.reach > s->reach)
+			s->reach = s->leaves[i].pub.reach;
+	}
+	return ok;
+}
+
+static bool validate(struct dw_loader *l)
+{
+	struct dw_set *s = l->s;
+	struct cedar_link *link;
+
+	if (s->schema == NULL || l->in->no_validate)
+		return true;
+	link = ARENA_VEC(l->a, struct cedar_link, s->nrules);
+	if (link == NULL) {
+		refuse(l, "cedar", NULL, NULL, "the policy source is too large");
+		return false;
+	}
+	for (size_t i = 0; i < s->nrules; i++)
+		link[i].policy = &s->src.policy[i];
+	(void)cedar_validate(s->schema, link, s->nrules, l->ds);
+	for (size_t i = 0; i < s->nrules; i++)
+		dw_typecheck(s, i, l->ds);
+	return l->ds->errors == 0;
+}
+
+static bool compile(struct dw_loader *l)
+{
+	struct dw_set *s = l->s;
+	struct cedar_set_opts o = { .leaves_cannot_fail = true };
+	struct cedar_link *link = ARENA_VEC(l->a, struct cedar_link, s->nrules);
+
+	if (link == NULL) {
+		refuse(l, "cedar", NULL, NULL, "the policy source is too large");
+		return false;
+	}
+	for (size_t i = 0; i < s->nrules; i++)
+		link[i].policy = &s->src.policy[i];
+	s->policies = cedar_policies_new(s->syms, link, s->nrules, &o, l->ds);
+	return s->policies != NULL;
+}
+
+static bool parse_all(struct dw_loader *l)
+{
+	struct dw_set *s = l->s;
+	struct cedar_parse_opts o = { .dogwood = true };
+	struct leaf_walk w = { .l = l, .parse = true };
+
+	(void)cedar_parse(s->syms, l->a, s->src.text, &o, &s->src, l->ds);
+	for (size_t i = 0; i < s->src.n_policy; i++) {
+		l->rule = (int32_t)i;
+		(void)walk_conds(&s->src.policy[i], see_leaf, &w);
+	}
+	in_order(l->ds);
+	return l->ds->errors == 0;
+}
+
+/* Move findings on one source into the list of the load. */
+static void publish(struct dw_diags *d, const struct cedar_diags *ds, const struct dw_source *src,
+    struct dw_set *s);
+
+static bool load_schemas(struct dw_loader *l, struct dw_diags *d)
+{
+	struct dw_set *s = l->s;
+	const struct dw_load *in = l->in;
+	AUTO_ARENA tmp = { .limit = DW_SOURCE_MAX };
+	struct cedar_diags ads = cedar_diags_in(&tmp), eds = cedar_diags_in(&tmp);
+	struct dw_source es = in->event_schema;
+	bool ok = true;
+
+	if (es.text.p == NULL)
+		es = (struct dw_source){ SV("(default event schema)"), sv_c(dw_default_events) };
+	if (in->action_schema.text.p != NULL) {
+		sv text = arena_dup(l->a, in->action_schema.text);
+
+		if (sv_eq(sv_trim(text), SV("")))
+			text = SV("");
+		s->schema = cedar_schema_load(s->syms, l->a, text, false, &ads);
+		ok = s->schema != NULL;
+		publish(d, &ads, &in->action_schema, NULL);
+	}
+	if (ok) {
+		sv text = arena_dup(l->a, es.text);
+
+		s->events = dw_eschema_load(s->syms, l->a, text, s->schema, &eds);
+		ok = s->events != NULL;
+		publish(d, &eds, &es, NULL);
+	}
+	return ok;
+}
+
+static bool load_macros(struct dw_loader *l, struct dw_macros *m, struct dw_diags *d)
+{
+	AUTO_ARENA tmp = { .limit = DW_SOURCE_MAX };
+	struct cedar_diags mds = cedar_diags_in(&tmp);
+	struct cedar_parse_opts o = { .dogwood = true };
+	struct dw_source lib = l->in->macros;
+	struct cedar_source src;
+	bool ok = dw_macros_add(m, &l->s->src, false);
+
+	if (lib.text.p == NULL)
+		lib = (struct dw_source){ SV("(default macros)"), sv_c(dw_default_macros) };
+	lib.text = arena_dup(l->a, lib.text);
+	if (cedar_parse(l->s->syms, l->a, lib.text, &o, &src, &mds) < 0) {
+		ok = false;
+	} else {
+		m->ds = &mds;
+		ok = dw_macros_add(m, &src, true) && ok;
+		m->ds = l->ds;
+	}
+	publish(d, &mds, &lib, NULL);
+	return ok;
+}
+
+static bool load(struct dw_loader *l, struct dw_diags *d)
+{
+	struct dw_set *s = l->s;
+	struct dw_macros m = { .t = s->syms, .a = l->a, .ds = l->ds };
+
+	if (!load_schemas(l, d) || !parse_all(l))
+		return false;
+	s->nrules = s->src.n_policy;
+	s->rules = ARENA_VEC(l->a, struct dw_rule, s->nrules);
+	if (s->rules == NULL) {
+		refuse(l, "parse", NULL, NULL, "the policy source is too large");
+		return false;
+	}
+	return load_macros(l, &m, d) && lower(l, &m) && validate(l) && compile(l);
+}
+
+struct dw_set *dw_load(const struct dw_load *in, struct dw_diags *d, struct box_err *err)
+{
+	AUTO_ARENA tmp = { .limit = DW_SOURCE_MAX };
+	struct cedar_diags ds = cedar_diags_in(&tmp);
+	struct dw_set *s = calloc(1, sizeof(*s));
+	struct dw_loader l = { .in = in, .ds = &ds, .rule = -1 };
+	bool ok;
+
+	if (s == NULL) {
+		box_nomem(err, "a policy set");
+		return NULL;
+	}
+	s->a.limit = SET_ARENA_LIMIT;
+	s->tick = in->tick > 0 ? in->tick : DW_TICK_SECOND;
+	s->syms = cedar_syms_new(SYMS_LIMIT);
+	s->src.text = arena_dup(&s->a, in->policy.text);
+	if (s->syms == NULL || s->src.text.p == NULL) {
+		dw_set_free(s);
+		box_nomem(err, "a policy set");
+		return NULL;
+	}
+	l.s = s;
+	l.a = &s->a;
+	ok = in->policy.text.n <= DW_SOURCE_MAX;
+	if (!ok)
+		refuse(&l, "parse", NULL, NULL, "the policy source is larger than 16 MiB");
+	ok = ok && load(&l, d);
+	publish(d, &ds, &in->policy, s);
+	if (ok && d->errors == 0)
+		return s;
+	dw_set_free(s);
+	for (size_t i = 0; i < d->n; i++) {
+		if (d->v[i].severity != DW_ERROR)
+			continue;
+		if (d->v[i].line != 0)
+			box_fail(err, BOX_EPARSE, 0, SV_FMT ":%u:%u: " SV_FMT, SV_ARG(d->v[i].file),
+			    d->v[i].line, d->v[i].column, SV_ARG(d->v[i].message));
+		else
+			box_fail(err, BOX_EPARSE, 0, SV_FMT ": " SV_FMT, SV_ARG(d->v[i].file),
+			    SV_ARG(d->v[i].message));
+		return NULL;
+	}
+	box_nomem(err, "a policy set");
+	return NULL;
+}
+
+/* ---- findings ---- */
+
+static sv line_at(sv text, size_t off)
+{
+	size_t from = off < text.n ? off : text.n, to = from;
+
+	while (from > 0 && text.p[from - 1] != '\n')
+		from--;
+	while (to < text.n && text.p[to] != '\n')
+		to++;
+	return sv_sub(text, from, to - from);
+}
+
+static void publish(
+    struct dw_diags *d, const struct cedar_diags *ds, const struct dw_source *src, struct dw_set *s)
+{
+	if (d->a.limit == 0)
+		d->a.limit = DW_SOURCE_MAX * 2;
+	for (size_t i = 0; i < ds->n; i++) {
+		const struct cedar_diag *x = &ds->d[i];
+		struct dw_diag y = { .code = x->code, .rule = -1 };
+
+		if (d->n == d->cap) {
+			size_t cap = d->cap != 0 ? d->cap * 2 : 16;
+			struct dw_diag *v = arena_grow(&d->a, d->v, d->n, cap, sizeof(*v));
+
+			if (v == NULL) {
+				d->cut = true;
+				break;
+			}
+			d->v = v;
+			d->cap = cap;
+		}
+		y.severity = x->severity == CEDAR_ERROR ? DW_ERROR : DW_WARNING;
+		y.message = arena_dup(&d->a, x->message);
+		y.help = arena_dup(&d->a, x->hint);
+		y.file = arena_dup(&d->a, src->name);
+		if (x->span.line != 0) {
+			y.start = x->span.off;
+			y.len = x->span.len;
+			y.line = x->span.line;
+			y.column = x->span.col;
+			y.line_text = arena_dup(&d->a, line_at(src->text, x->span.off));
+		}
+		for (size_t k = 0; s != NULL && k < s->src.n_policy && x->span.line != 0; k++) {
+			const struct cedar_span *p = &s->src.policy[k].span;
+
+			if (x->span.off >= p->off && x->span.off - p->off < p->len)
+				y.rule = (int32_t)k;
+		}
+		if (y.severity == DW_WARNING)
+			d->warnings++;
+		d->v[d->n++] = y;
+	}
+	/* Findings that were only counted are findings. */
+	d->errors += ds->errors;
+	d->cut = d->cut || ds->dropped != 0;
+}

@@ -1,0 +1,43 @@
+/* The inside of a policy set: shared by the loader, the monitor and the decision. Not for embedders. */
+#pragma once
+
+#include "cedar/eval.h"
+#include "cedar/parse.h"
+#include "cedar/schema.h"
+#include "dogwood/cond.h"
+#include "dogwood/eschema.h"
+#include "dogwood/policyset.h"
+
+struct dw_leaf_impl {
+	struct dw_leaf pub;
+	struct dw_body parsed; /* as written */
+	struct dw_cond *cond;  /* expanded, pinned, numbered */
+	struct dw_names names;
+	struct cedar_leaf *cedar;
+};
+
+struct dw_set {
+	struct arena a;
+	struct cedar_syms *syms;
+	struct cedar_source src;
+	struct cedar_schema *schema; /* NULL: none was given */
+	struct dw_eschema *events;
+	struct cedar_policies *policies;
+	struct dw_rule *rules;
+	size_t nrules;
+	struct dw_leaf_impl *leaves;
+	size_t nleaves;
+	int64_t tick, reach;
+};
+
+/* One loading. */
+struct dw_loader {
+	struct dw_set *s;
+	const struct dw_load *in;
+	struct arena *a;        /* the set's */
+	struct cedar_diags *ds; /* findings in the policy source */
+	int32_t rule;
+};
+
+/* Checks of 6.2 for the leaves of one rule; findings to ds. */
+void dw_typecheck(struct dw_set *s, size_t rule, struct cedar_diags *ds);

@@ -1,0 +1,216 @@
+/* Looking at a loaded set, and printing findings. See policyset.h. */
+#include <stdlib.h>
+
+#include "dogwood/set_impl.h"
+
+#include "base/ban.h"
+
+void dw_diags_fini(struct dw_diags *d)
+{
+	arena_free(&d->a);
+	*d = (struct dw_diags){ 0 };
+}
+
+void dw_diags_print(const struct dw_diags *d, struct buf *out)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		const struct dw_diag *x = &d->v[i];
+
+		buf_put_escaped(out, x->file);
+		if (x->line != 0)
+			buf_putf(out, ":%u:%u", x->line, x->column);
+		buf_putf(out, ": %s: ", x->severity == DW_ERROR ? "error" : "warning");
+		buf_put_sv(out, x->message);
+		buf_put_byte(out, '\n');
+		if (x->line != 0) {
+			size_t len = x->len != 0 ? x->len : 1;
+
+			buf_putf(out, "%5u | ", x->line);
+			buf_put_escaped(out, x->line_text);
+			buf_put_c(out, "\n      | ");
+			for (uint32_t k = 1; k < x->column; k++)
+				buf_put_byte(out, ' ');
+			/* Not beyond the end of the line. */
+			if (x->column != 0 &&
+			    len > x->line_text.n + 1 -
+			              (x->column - 1 < x->line_text.n ? x->column - 1
+			                                              : x->line_text.n))
+				len = x->line_text.n + 1 -
+				      (x->column - 1 < x->line_text.n ? x->column - 1
+				                                      : x->line_text.n);
+			for (size_t k = 0; k < len; k++)
+				buf_put_byte(out, '^');
+			buf_put_byte(out, '\n');
+		}
+		if (x->help.n != 0) {
+			buf_put_c(out, "      = help: ");
+			buf_put_sv(out, x->help);
+			buf_put_byte(out, '\n');
+		}
+	}
+	if (d->cut)
+		buf_put_c(out, "(there are more findings than could be kept)\n");
+}
+
+void dw_diags_messages(const struct dw_diags *d, enum dw_severity severity, struct buf *out)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < d->n; i++) {
+		if (d->v[i].severity != severity)
+			continue;
+		if (!first)
+			buf_put_byte(out, '\n');
+		first = false;
+		buf_put_sv(out, d->v[i].message);
+	}
+}
+
+size_t dw_set_nrules(const struct dw_set *s)
+{
+	return s->nrules;
+}
+
+const struct dw_rule *dw_set_rule(const struct dw_set *s, size_t i)
+{
+	return &s->rules[i];
+}
+
+void dw_rule_name(const struct dw_set *s, size_t i, struct buf *b)
+{
+	const struct dw_rule *r = &s->rules[i];
+
+	if (r->id.p != NULL) {
+		buf_put_c(b, "rule @id(\"");
+		buf_put_escaped(b, r->id);
+		buf_putf(b, "\") (rule %zu)", i + 1);
+	} else {
+		buf_putf(b, "the %s rule with no @id (rule %zu)", r->forbid ? "forbid" : "permit",
+		    i + 1);
+	}
+}
+
+size_t dw_set_nleaves(const struct dw_set *s)
+{
+	return s->nleaves;
+}
+
+const struct dw_leaf *dw_set_leaf(const struct dw_set *s, size_t i)
+{
+	return &s->leaves[i].pub;
+}
+
+int64_t dw_set_reach(const struct dw_set *s)
+{
+	return s->reach;
+}
+
+int64_t dw_set_tick(const struct dw_set *s)
+{
+	return s->tick;
+}
+
+bool dw_set_is_decision(const struct dw_set *s, sv kind)
+{
+	const struct dw_kind *k = dw_eschema_kind(s->events, kind);
+
+	return k != NULL && k->decision;
+}
+
+size_t dw_set_ndecision_kinds(const struct dw_set *s)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < s->events->nkinds; i++)
+		n += s->events->kinds[i].decision;
+	return n;
+}
+
+sv dw_set_decision_kind(const struct dw_set *s, size_t i)
+{
+	for (uint32_t k = 0; k < s->events->nkinds; k++) {
+		if (s->events->kinds[k].decision && i-- == 0)
+			return s->events->kinds[k].name;
+	}
+	return (sv){ NULL, 0 };
+}
+
+bool dw_set_has_action(const struct dw_set *s, sv ns, sv id)
+{
+	struct cedar_uid u;
+
+	if (s->schema == NULL)
+		return true;
+	u.type = cedar_syms_find(s->syms, ns);
+	u.id = cedar_syms_find(s->syms, id);
+	return u.type != NULL && u.id != NULL && cedar_schema_action(s->schema, u) != NULL;
+}
+
+size_t dw_set_npins(const struct dw_set *s)
+{
+	return s->events->nuniversal;
+}
+
+sv dw_set_pin(const struct dw_set *s, size_t i)
+{
+	return s->events->universal[i].field;
+}
+
+void dw_set_correspond(const struct dw_set *now, const struct dw_set *old, int32_t *map)
+{
+	/* Quadratic in the worst case only for rules that share neither id nor place; a policy file that is edited keeps most of both. */
+	size_t hint = 0;
+	bool *used = calloc(old->nrules != 0 ? old->nrules : 1, sizeof(bool));
+
+	for (size_t i = 0; i < now->nrules; i++) {
+		const struct dw_rule *r = &now->rules[i];
+
+		map[i] = -1;
+		for (size_t k = 0; used != NULL && k < old->nrules; k++) {
+			size_t at = (hint + k) % old->nrules;
+			const struct dw_rule *o = &old->rules[at];
+
+			if (used[at] || (r->id.p != NULL) != (o->id.p != NULL))
+				continue;
+			if (r->id.p != NULL ? !sv_eq(r->id, o->id)
+			                    : !sv_eq(r->fingerprint, o->fingerprint))
+				continue;
+			used[at] = true;
+			map[i] = (int32_t)at;
+			hint = at + 1;
+			break;
+		}
+	}
+	free(used);
+}
+
+static void put_field(void *ctx, struct buf *b, const struct cedar_leaf *l)
+{
+	const struct dw_set *s = ctx;
+
+	buf_put_c(b, "context.");
+	buf_put_sv(b, s->leaves[l->ordinal].pub.field);
+}
+
+void dw_set_expand(const struct dw_set *s, struct buf *out)
+{
+	struct cedar_print how = { NULL, put_field };
+
+	/* The printer's context is not const; put_field only reads. */
+	memcpy(&how.ctx, &s, sizeof(how.ctx));
+	for (size_t i = 0; i < s->nrules; i++) {
+		if (i != 0)
+			buf_put_byte(out, '\n');
+		for (uint32_t k = 0; k < s->rules[i].nleaves; k++) {
+			const struct dw_leaf_impl *f = &s->leaves[s->rules[i].leaf0 + k];
+
+			buf_put_c(out, "// ");
+			buf_put_sv(out, f->pub.field);
+			buf_put_c(out, " = ");
+			dw_cond_print(out, f->cond);
+			buf_put_byte(out, '\n');
+		}
+		cedar_put_policy(out, &s->src.policy[i], true, &how);
+		buf_put_byte(out, '\n');
+	}
+}
