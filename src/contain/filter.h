@@ -16,5 +16,6 @@ enum filter_kind {
 
 /* Install for this process and its children; no_new_privs must be set. Last step before the first hostile byte. */
 int filter_install(enum filter_kind kind, struct box_err *err);
-/* The BPF program as bytes (struct sock_filter array), for tests and for measuring. */
+/* Compile the rules with libseccomp: the BPF program as bytes (struct sock_filter array). Only in filter_gen and in tests, which link filter_rules.c; the programs have
+ * the result built in, as compiling it takes longer than everything else a sandbox needs. */
 int filter_export(enum filter_kind kind, struct buf *out, struct box_err *err);
