@@ -66,19 +66,19 @@ static void empty_one(struct sweep *s, int dir)
 	(void)closedir(d); /* read only */
 }
 
+/* Open a folder of the top, giving it rights when it has none for us. Nothing of the box runs any more, so the name cannot become a link in between. */
 static int open_dir(const struct sweep *s, const char *name)
 {
+	AUTO_FD fd = openat(s->top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
-	AUTO_FD fd = -1;
 
-	(void)fchmodat(
-	    s->top, name, 0700, AT_SYMLINK_NOFOLLOW); /* not supported on links: then it is none */
-	fd = openat(s->top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 && errno == EACCES && fstatat(s->top, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    S_ISDIR(st.st_mode) && fchmodat(s->top, name, 0700, 0) == 0)
-		fd = openat(s->top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) != 0 || st.st_dev != s->dev)
+	if (fstatat(s->top, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode) ||
+	    st.st_dev != s->dev)
 		return -1;
+	if ((st.st_mode & 0700) != 0700 && fchmodat(s->top, name, 0700, 0) != 0)
+		return -1;
+	if (fd < 0)
+		fd = openat(s->top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd_take(&fd);
 }
 
