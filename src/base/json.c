@@ -127,7 +127,7 @@ json_t *js_parse(sv text, struct js_limits lim, struct box_err *err)
 	if (j == NULL) {
 		/* Before the first byte jansson says line -1. Its text may quote a piece of the input. */
 		struct scan at = { text, 0, je.line > 0 ? je.line : 1,
-			je.column >= 0 ? je.column + 1 : 1 };
+			je.column > 0 ? je.column : 1 };
 		bool nomem = json_error_code(&je) == json_error_out_of_memory;
 		AUTO_BUF shown = buf_with(1024);
 		const char *why;
