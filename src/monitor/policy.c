@@ -48,9 +48,9 @@ static void set_sources(struct sources *s, const struct plan *p, sv text)
 		.policies = &s->policy,
 		.n_policies = 1,
 		.action_schema = { dogwood_cstr("box actions.cedarschema"),
-		    dogwood_cstr(box_action_schema) },
+		    dogwood_cstr(dw_box_actions) },
 		.event_schema = { dogwood_cstr("box events.dwschema"),
-		    dogwood_cstr(box_event_schema) },
+		    dogwood_cstr(dw_box_events) },
 	};
 }
 
