@@ -10,7 +10,8 @@ static void host_set4(struct host *out, const uint8_t v4[4])
 	memset(out, 0, sizeof(*out));
 	out->kind = HOST_IP4;
 	memcpy(out->addr, v4, 4);
-	(void)inet_ntop(AF_INET, v4, out->text, sizeof(out->text)); /* cannot fail: room is enough */
+	(void)inet_ntop(
+	    AF_INET, v4, out->text, sizeof(out->text)); /* cannot fail: room is enough */
 	out->n = strlen(out->text);
 }
 
@@ -26,7 +27,8 @@ bool host_ip6_embedded(const uint8_t a[16], uint8_t v4[4])
 		memcpy(v4, a + 2, 4);
 		return true;
 	}
-	if (memcmp(a, mapped, 12) == 0 || memcmp(a, translated, 12) == 0 || memcmp(a, nat64, 12) == 0 ||
+	if (memcmp(a, mapped, 12) == 0 || memcmp(a, translated, 12) == 0 ||
+	    memcmp(a, nat64, 12) == 0 ||
 	    (memcmp(a, zero, 12) == 0 && (memcmp(a + 12, zero, 3) != 0 || a[15] > 1))) {
 		memcpy(v4, a + 12, 4);
 		return true;
@@ -58,8 +60,8 @@ static bool host_quad(sv s, uint8_t v4[4])
 	for (int i = 0; i < 4; i++) {
 		bool more = sv_cut(s, '.', &part, &s);
 
-		if (more != (i < 3) || part.n == 0 || part.n > 3 || (part.n > 1 && part.p[0] == '0') ||
-		    !sv_to_u64(part, 10, 255, &v))
+		if (more != (i < 3) || part.n == 0 || part.n > 3 ||
+		    (part.n > 1 && part.p[0] == '0') || !sv_to_u64(part, 10, 255, &v))
 			return false;
 		v4[i] = (uint8_t)v;
 	}
@@ -97,7 +99,8 @@ static int host_name(sv s, struct host *out, struct box_err *err)
 	if (s.n == 0)
 		return box_fail(err, BOX_EPARSE, 0, "the host name is empty");
 	if (s.n > HOST_MAX)
-		return box_fail(err, BOX_EPARSE, 0, "the host name is longer than %d bytes", HOST_MAX);
+		return box_fail(
+		    err, BOX_EPARSE, 0, "the host name is longer than %d bytes", HOST_MAX);
 	memset(out, 0, sizeof(*out));
 	for (size_t i = 0; i < s.n; i++) {
 		char c = s.p[i];
@@ -106,15 +109,20 @@ static int host_name(sv s, struct host *out, struct box_err *err)
 			c = (char)(c - 'A' + 'a');
 		if (c == '.') {
 			if (i == label)
-				return box_fail(err, BOX_EPARSE, 0, "the host name has an empty label");
+				return box_fail(
+				    err, BOX_EPARSE, 0, "the host name has an empty label");
 			label = i + 1;
 			last = label;
-		} else if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_')) {
+		} else if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+		               c == '_')) {
 			return box_fail(err, BOX_EPARSE, 0,
-			    "the host name holds byte 0x%02x; letters, digits, '-', '_' and '.' are allowed", (uint8_t)c);
+			    "the host name holds byte 0x%02x; letters, digits, '-', '_' and '.' "
+			    "are allowed",
+			    (uint8_t)c);
 		}
 		if (i - label >= HOST_LABEL_MAX && c != '.')
-			return box_fail(err, BOX_EPARSE, 0, "a label of the host name is longer than 63 bytes");
+			return box_fail(
+			    err, BOX_EPARSE, 0, "a label of the host name is longer than 63 bytes");
 		out->text[i] = c;
 	}
 	if (out->text[0] == '-')
@@ -124,7 +132,8 @@ static int host_name(sv s, struct host *out, struct box_err *err)
 	if (host_numeric((sv){ out->text + last, out->n - last })) {
 		if (!host_quad(host_sv(out), v4))
 			return box_fail(err, BOX_EPARSE, 0,
-			    "an IPv4 address is written as four decimal numbers without leading zeros");
+			    "an IPv4 address is written as four decimal numbers without leading "
+			    "zeros");
 		host_set4(out, v4);
 	}
 	return 0;

@@ -56,7 +56,8 @@ static void chan_on_read(evutil_socket_t fd, short what, void *arg)
 		if (r < 0 && err.code == BOX_ESYS && (err.sys == EAGAIN || err.sys == EWOULDBLOCK))
 			break;
 		if (r == 1)
-			r = ipc_dispatch(c->ops->table, c->state, c->arg, &c->msg, &err) < 0 ? -1 : 1;
+			r = ipc_dispatch(c->ops->table, c->state, c->arg, &c->msg, &err) < 0 ? -1
+			                                                                     : 1;
 		if (freed)
 			return;
 		if (r <= 0) {
@@ -86,7 +87,8 @@ static void chan_on_write(evutil_socket_t fd, short what, void *arg)
 	while ((f = c->head) != NULL) {
 		struct box_err err = { 0 };
 
-		if (ipc_send(fd, f->type, f->id, &f->body, f->fd >= 0 ? &f->fd : NULL, f->fd >= 0, &err) < 0) {
+		if (ipc_send(fd, f->type, f->id, &f->body, f->fd >= 0 ? &f->fd : NULL, f->fd >= 0,
+		        &err) < 0) {
 			if (err.sys == EAGAIN || err.sys == EWOULDBLOCK)
 				return;
 			chan_end(c, &err);
@@ -118,7 +120,8 @@ struct chan *chan_new(struct event_base *base, int fd, const struct chan_ops *op
 	c->tail = &c->head;
 	c->rd = event_new(base, own, EV_READ | EV_PERSIST, chan_on_read, c);
 	c->wr = event_new(base, own, EV_WRITE | EV_PERSIST, chan_on_write, c);
-	if (fd_set_nonblock(own, true) < 0 || c->rd == NULL || c->wr == NULL || event_add(c->rd, NULL) < 0) {
+	if (fd_set_nonblock(own, true) < 0 || c->rd == NULL || c->wr == NULL ||
+	    event_add(c->rd, NULL) < 0) {
 		(void)box_fail(err, BOX_ESYS, errno, "watch a channel");
 		c->fd = -1;
 		chan_free(c);
@@ -164,8 +167,8 @@ void chan_pause(struct chan *c, bool paused)
 		(void)event_add(c->rd, NULL);
 }
 
-int chan_send(struct chan *c, uint16_t type, uint32_t id, const struct buf *body, int fd,
-    struct box_err *err)
+int chan_send(
+    struct chan *c, uint16_t type, uint32_t id, const struct buf *body, int fd, struct box_err *err)
 {
 	struct chan_frame *f;
 	struct box_err e = { 0 };

@@ -14,10 +14,10 @@
 
 #include "base/ban.h"
 
-#define ST_CONFIG 1u
-#define ST_RUN    2u
-#define SLOT_BITS 10
-#define SLOT_MASK ((1u << SLOT_BITS) - 1)
+#define ST_CONFIG   1u
+#define ST_RUN      2u
+#define SLOT_BITS   10
+#define SLOT_MASK   ((1u << SLOT_BITS) - 1)
 #define RESOLVE_MAX 256u /* entries of [resolve] */
 
 _Static_assert(DIAL_PENDING_MAX <= SLOT_MASK + 1, "an attempt's slot fits its id");
@@ -34,12 +34,12 @@ struct target {
 struct attempt {
 	struct dial *dial;
 	size_t slot;
-	uint32_t id;     /* of the question that is open, to the monitor or the resolver */
-	uint32_t gw_id;  /* the gateway's */
-	bool cancelled;  /* nobody waits for the answer */
+	uint32_t id;    /* of the question that is open, to the monitor or the resolver */
+	uint32_t gw_id; /* the gateway's */
+	bool cancelled; /* nobody waits for the answer */
 	enum step step;
 	struct host host;
-	uint16_t port;   /* as decided */
+	uint16_t port; /* as decided */
 	uint32_t sandbox;
 	uint64_t ticket; /* of STEP_ASK_NAME */
 	uint64_t ip_ticket;
@@ -264,7 +264,8 @@ static void begin_connect(struct attempt *a)
 		connect_ended(a, errno);
 		return;
 	}
-	(void)setsockopt(a->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* only slower without */
+	(void)setsockopt(
+	    a->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* only slower without */
 	(void)setsockopt(a->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	if (connect(a->fd, (const struct sockaddr *)&t->raw, t->raw_n) == 0) {
 		connect_ended(a, 0);
@@ -284,7 +285,8 @@ static void add_target(struct attempt *a, const struct sockaddr_storage *raw, ui
 	struct target *t = &a->to[a->n];
 	bool through;
 
-	if (a->n == DIAL_ADDRS_MAX || host_from_sockaddr((const struct sockaddr *)raw, &t->host, NULL) < 0)
+	if (a->n == DIAL_ADDRS_MAX ||
+	    host_from_sockaddr((const struct sockaddr *)raw, &t->host, NULL) < 0)
 		return;
 	for (size_t i = 0; i < a->n; i++) {
 		if (sv_eq(host_sv(&a->to[i].host), host_sv(&t->host)))
@@ -321,7 +323,8 @@ static void on_answer(void *arg, uint32_t id, const struct resolver_answer *r)
 	if (a->cancelled)
 		end_failed(a, DIAL_WHY_RESOLVE, "cannot resolve", "cancelled");
 	else if (a->n == 0)
-		end_failed(a, DIAL_WHY_RESOLVE, "cannot resolve", r->why[0] != '\0' ? r->why : "no address");
+		end_failed(a, DIAL_WHY_RESOLVE, "cannot resolve",
+		    r->why[0] != '\0' ? r->why : "no address");
 	else
 		next_address(a);
 }
@@ -375,7 +378,8 @@ static int on_connect(void *ctx, struct ipc_msg *m, struct box_err *err)
 	struct attempt *a;
 	size_t slot = DIAL_PENDING_MAX;
 
-	if (!rd_done(&m->body) || port == 0 || host_parse(name, sv_find(name, ':') >= 0, &host, err) < 0 ||
+	if (!rd_done(&m->body) || port == 0 ||
+	    host_parse(name, sv_find(name, ':') >= 0, &host, err) < 0 ||
 	    !sv_eq(host_sv(&host), name))
 		return box_fail(err, BOX_EDENIED, 0, "CONNECT without a canonical host and port");
 	for (size_t i = DIAL_PENDING_MAX; i-- != 0;) {
@@ -497,7 +501,8 @@ static int read_mapping(struct rd *r, struct mapping *m, struct box_err *err)
 	m->addr_port = rd_u16(r);
 	if (r->bad || m->port == 0 || m->addr_port == 0 ||
 	    host_parse(host, sv_find(host, ':') >= 0, &m->host, err) < 0 ||
-	    host_parse(addr, sv_find(addr, ':') >= 0, &m->addr, err) < 0 || m->addr.kind == HOST_NAME)
+	    host_parse(addr, sv_find(addr, ':') >= 0, &m->addr, err) < 0 ||
+	    m->addr.kind == HOST_NAME)
 		return box_fail(err, BOX_EDENIED, 0, "malformed [resolve] entry");
 	return 0;
 }
@@ -551,8 +556,8 @@ static void on_mon_end(void *arg, const struct box_err *err)
 
 static const struct chan_ops mon_ops = { mon_table, on_mon_end };
 
-struct dial *dial_new(struct event_base *base, int mon_fd, resolver_lookup *lookup, void *lookup_arg,
-    struct box_err *err)
+struct dial *dial_new(struct event_base *base, int mon_fd, resolver_lookup *lookup,
+    void *lookup_arg, struct box_err *err)
 {
 	AUTO_FD own = mon_fd;
 	struct dial *d = calloc(1, sizeof(*d));

@@ -31,18 +31,20 @@ static bool in_any(const struct host *h, const struct prefix *p, size_t n)
 bool floor_closes(const struct host *h)
 {
 	static const struct prefix closed[] = {
-		{ HOST_IP4, 16, { 169, 254 } },           /* link-local; AWS, GCP, Azure, … (RFC 3927) */
+		{ HOST_IP4, 16, { 169, 254 } }, /* link-local; AWS, GCP, Azure, … (RFC 3927) */
 		{ HOST_IP4, 32, { 100, 100, 100, 200 } }, /* Alibaba Cloud */
 		{ HOST_IP4, 32, { 168, 63, 129, 16 } },   /* Azure WireServer */
 		{ HOST_IP4, 32, { 192, 0, 0, 192 } },     /* Oracle Cloud */
 		{ HOST_IP6, 10, { 0xfe, 0x80 } },         /* link-local (RFC 4291 2.5.6) */
-		{ HOST_IP6, 128, { 0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, [15] = 0x54 } }, /* fd00:ec2::254, AWS */
-		{ HOST_IP6, 128, { 0xfd, 0x20, 0x00, 0xce, [14] = 0x02, [15] = 0x54 } }, /* fd20:ce::254, GCP */
+		{ HOST_IP6, 128,
+		    { 0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, [15] = 0x54 } }, /* fd00:ec2::254, AWS */
+		{ HOST_IP6, 128,
+		    { 0xfd, 0x20, 0x00, 0xce, [14] = 0x02, [15] = 0x54 } }, /* fd20:ce::254, GCP */
 	};
 	static const sv names[] = { SV_INIT("metadata"), SV_INIT("metadata.google.internal"),
-		SV_INIT("metadata.goog"), SV_INIT("metadata.azure.internal"), SV_INIT("metadata.azure.com"),
-		SV_INIT("metadata.tencentyun.com"), SV_INIT("instance-data"),
-		SV_INIT("instance-data.ec2.internal") };
+		SV_INIT("metadata.goog"), SV_INIT("metadata.azure.internal"),
+		SV_INIT("metadata.azure.com"), SV_INIT("metadata.tencentyun.com"),
+		SV_INIT("instance-data"), SV_INIT("instance-data.ec2.internal") };
 
 	if (h->kind != HOST_NAME)
 		return in_any(h, closed, sizeof(closed) / sizeof(closed[0]));
@@ -56,8 +58,9 @@ bool floor_closes(const struct host *h)
 bool floor_is_host(const struct host *h)
 {
 	static const struct prefix none[] = {
-		{ HOST_IP4, 8, { 0 } },    /* "this network" (RFC 1122 3.2.1.3): Linux connects to itself */
-		{ HOST_IP4, 4, { 224 } },  /* multicast */
+		{ HOST_IP4, 8,
+		    { 0 } }, /* "this network" (RFC 1122 3.2.1.3): Linux connects to itself */
+		{ HOST_IP4, 4, { 224 } }, /* multicast */
 		{ HOST_IP4, 32, { 255, 255, 255, 255 } },
 		{ HOST_IP6, 128, { 0 } },  /* :: likewise */
 		{ HOST_IP6, 8, { 0xff } }, /* multicast */

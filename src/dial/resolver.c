@@ -59,9 +59,9 @@ static struct job *take(struct queue *q)
 
 void resolver_system(void *arg, const char *name, struct resolver_answer *out)
 {
-	static const struct addrinfo hints = { .ai_family = AF_UNSPEC,
-		.ai_socktype = SOCK_STREAM,
-		.ai_flags = AI_ADDRCONFIG };
+	static const struct addrinfo hints = {
+		.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG
+	};
 	struct addrinfo *list = NULL;
 	int e = getaddrinfo(name, NULL, &hints, &list);
 
@@ -70,7 +70,8 @@ void resolver_system(void *arg, const char *name, struct resolver_answer *out)
 		(void)snprintf(out->why, sizeof(out->why), "%s", gai_strerror(e));
 		return;
 	}
-	for (const struct addrinfo *a = list; a != NULL && out->n < DIAL_ADDRS_MAX; a = a->ai_next) {
+	for (const struct addrinfo *a = list; a != NULL && out->n < DIAL_ADDRS_MAX;
+	     a = a->ai_next) {
 		if ((a->ai_family == AF_INET || a->ai_family == AF_INET6) &&
 		    a->ai_addrlen <= sizeof(out->addr[0]))
 			memcpy(&out->addr[out->n++], a->ai_addr, a->ai_addrlen);
@@ -126,7 +127,8 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
-struct resolver *resolver_new(struct event_base *base, const struct resolver_ops *ops, struct box_err *err)
+struct resolver *resolver_new(
+    struct event_base *base, const struct resolver_ops *ops, struct box_err *err)
 {
 	struct resolver *r = calloc(1, sizeof(*r));
 

@@ -32,7 +32,8 @@ struct resolver_ops {
 };
 
 /* Starts DIAL_THREADS threads. ops is borrowed. NULL with err. */
-struct resolver *resolver_new(struct event_base *base, const struct resolver_ops *ops, struct box_err *err);
+struct resolver *resolver_new(
+    struct event_base *base, const struct resolver_ops *ops, struct box_err *err);
 /* Waits for running lookups. */
 void resolver_free(struct resolver *r);
 /* -1: too many questions are open. */

@@ -115,8 +115,8 @@ static int hex_value(char c)
 
 static bool is_unreserved(uint8_t c)
 {
-	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-	       c == '.' || c == '_' || c == '~';
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+	       c == '-' || c == '.' || c == '_' || c == '~';
 }
 
 /* pchar without escapes, and '/' (RFC 3986 3.3). */
@@ -137,7 +137,8 @@ static int path_unescape(sv raw, struct buf *out, struct box_err *err)
 			int lo = whole ? hex_value(raw.p[i + 2]) : -1;
 
 			if (hi < 0 || lo < 0)
-				return box_fail(err, BOX_EPARSE, 0, "the path holds '%%' without two hexadecimal digits");
+				return box_fail(err, BOX_EPARSE, 0,
+				    "the path holds '%%' without two hexadecimal digits");
 			c = (uint8_t)(hi * 16 + lo);
 			i += 2;
 			if (c == 0)
@@ -198,7 +199,8 @@ int path_canon(sv raw, struct buf *out, struct box_err *err)
 		if (path_unescape(raw, &flat, err) < 0)
 			return -1;
 		if (!buf_ok(&flat))
-			return box_fail(err, BOX_ELIMIT, 0, "the path is longer than %zu bytes", out->max);
+			return box_fail(
+			    err, BOX_ELIMIT, 0, "the path is longer than %zu bytes", out->max);
 		path_undot(buf_sv(&flat), out);
 	}
 	if (!buf_ok(out))

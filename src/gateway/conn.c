@@ -92,7 +92,8 @@ static bool can_keep(const struct conn *c)
 
 	if (x == NULL || !x->req.keep_alive || x->forwarded || sv_eq(x->req.method, SV("CONNECT")))
 		return false;
-	if (x->req.framing != HTTP1_EMPTY && !(x->req.framing == HTTP1_LENGTH && x->req.length == 0))
+	if (x->req.framing != HTTP1_EMPTY &&
+	    !(x->req.framing == HTTP1_LENGTH && x->req.length == 0))
 		return false;
 	return !c->tunnel || (stream_is_open(&c->up) && !stream_ended(&c->up));
 }
@@ -108,8 +109,8 @@ void conn_reply(struct conn *c, uint16_t status, bool marker, bool keep, sv text
 	buf_putf(&b, "HTTP/1.1 %u %s\r\n", status, headers_reason(status));
 	if (marker)
 		buf_put_c(&b, "x-strands-box-egress: refused\r\n");
-	buf_putf(&b, "Content-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\n%s\r\n", text.n,
-	    keep ? "" : "Connection: close\r\n");
+	buf_putf(&b, "Content-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\n%s\r\n",
+	    text.n, keep ? "" : "Connection: close\r\n");
 	if (x == NULL || !x->is_head)
 		buf_put_sv(&b, text);
 	(void)stream_put(&c->client, buf_sv(&b)); /* a client that is gone shows in the stream */
@@ -187,7 +188,8 @@ static void begin_connect(struct conn *c)
 	struct box_err err = { 0 };
 
 	if (c->tunnel) {
-		conn_fail(c, 400, "bad request: CONNECT inside a connection to %s", c->tunnel_to.host.text);
+		conn_fail(c, 400, "bad request: CONNECT inside a connection to %s",
+		    c->tunnel_to.host.text);
 		return;
 	}
 	if (authority_parse(x->req.target, 0, &x->to, &err) < 0) {
@@ -241,13 +243,15 @@ static int check_means(struct conn *c)
 
 	/* TRACE would show a secret to the workload. */
 	if (sv_eq(x->req.method, SV("TRACE")) || sv_eq(x->req.method, SV("TRACK"))) {
-		conn_refuse(c, GW_CTL_METHOD, SV("blocked by egress control: TRACE is not forwarded"));
+		conn_refuse(
+		    c, GW_CTL_METHOD, SV("blocked by egress control: TRACE is not forwarded"));
 		return -1;
 	}
 	/* An offer of HTTP/2 may be ignored (RFC 9110 7.8); a protocol that the client waits for may not. */
 	if (f != NULL && !sv_eq_nocase(f->value, SV("h2c"))) {
 		conn_refuse(c, GW_CTL_UPGRADE,
-		    SV("box-gateway does not carry protocol upgrades (WebSocket); use plain HTTP requests"));
+		    SV("box-gateway does not carry protocol upgrades (WebSocket); use plain HTTP "
+		       "requests"));
 		return -1;
 	}
 	return 0;
@@ -295,7 +299,7 @@ static bool read_head(struct conn *c)
 	if (r == 0) {
 		if (!stream_ended(&c->client))
 			return false;
-		conn_set(c, CONN_DEAD);
+		end_client(c); /* what is still to be sent is sent */
 		return true;
 	}
 	if (r < 0) {
@@ -331,7 +335,8 @@ static void open_tunnel(struct conn *c)
 	}
 	(void)stream_put(&c->client, SV("HTTP/1.1 200 Connection Established\r\n\r\n"));
 	stream_flush(&c->client);
-	if (c->client.out_failed || stream_pending(&c->client) != 0) { /* the first 39 bytes always fit */
+	if (c->client.out_failed ||
+	    stream_pending(&c->client) != 0) { /* the first 39 bytes always fit */
 		SSL_free(ssl);
 		conn_set(c, CONN_DEAD);
 		return;
@@ -403,13 +408,14 @@ static bool step(struct conn *c)
 	case CONN_ASK:
 		if (!client_gone(c))
 			return false;
+		gw_cancel(c);
 		conn_set(c, CONN_DEAD);
 		return true;
 	case CONN_TLS:
 		if (c->client.failed) {
 			if (c->sni_bad)
-				gw_control(c->gw, c, GW_CTL_AUTHORITY, &c->tunnel_to, (sv){ NULL, 0 },
-				    (sv){ NULL, 0 }, SV(GW_TEXT_AUTH));
+				gw_control(c->gw, c, GW_CTL_AUTHORITY, &c->tunnel_to,
+				    (sv){ NULL, 0 }, (sv){ NULL, 0 }, SV(GW_TEXT_AUTH));
 			conn_set(c, CONN_DEAD);
 			return true;
 		}
@@ -512,7 +518,8 @@ void conn_tick(struct conn *c, int64_t now_ns)
 		if (!stalled(c, now_ns))
 			return;
 		if (!c->x->replying) {
-			conn_fail(c, 504, "gateway timeout: %s does not answer", c->x->to.host.text);
+			conn_fail(
+			    c, 504, "gateway timeout: %s does not answer", c->x->to.host.text);
 			conn_run(c);
 			return;
 		}

@@ -32,12 +32,8 @@ void exch_free(struct gw *g, struct exch *x)
 {
 	if (x == NULL)
 		return;
-	if (x->has_ticket && !x->reported) {
-		if (x->forwarded)
-			gw_done(g, x->ticket, 0, x->body_sent);
-		else
-			gw_abandon(g, x->ticket);
-	}
+	if (x->has_ticket && !x->reported)
+		gw_done(g, x->ticket, 0, x->body_sent);
 	buf_fini(&x->head_bytes);
 	buf_fini(&x->path);
 	buf_fini(&x->edits);
@@ -155,7 +151,8 @@ void exch_on_verdict(struct conn *c, struct rd *body)
 	conn_set(c, CONN_UP_TLS);
 	if (c->up.ssl == NULL) {
 		struct box_err err = { 0 };
-		struct ssl_st *ssl = tls_client(c->gw->tls, &c->gw->routes, &x->to.host, x->to.port, &err);
+		struct ssl_st *ssl =
+		    tls_client(c->gw->tls, &c->gw->routes, &x->to.host, x->to.port, &err);
 
 		if (ssl == NULL)
 			conn_fail(c, 502, "bad gateway: %s", err.msg);
@@ -206,7 +203,8 @@ static bool relay_request(struct conn *c)
 		struct box_err err = { 0 };
 		size_t used;
 		sv data;
-		enum http1_step step = http1_body_step(&x->req_body, stream_in(&c->client), &used, &data, &err);
+		enum http1_step step =
+		    http1_body_step(&x->req_body, stream_in(&c->client), &used, &data, &err);
 
 		if (step == HTTP1_BAD) {
 			/* The origin must not take what it has for a whole request: its connection ends here. */
@@ -248,8 +246,8 @@ static bool relay_request(struct conn *c)
 static bool is_compressed(const struct http1_head *h)
 {
 	for (size_t i = 0; i < h->n; i++) {
-		if (sv_eq_nocase(h->field[i].name, SV("Content-Encoding")) && h->field[i].value.n != 0 &&
-		    !sv_eq_nocase(h->field[i].value, SV("identity")))
+		if (sv_eq_nocase(h->field[i].name, SV("Content-Encoding")) &&
+		    h->field[i].value.n != 0 && !sv_eq_nocase(h->field[i].value, SV("identity")))
 			return true;
 	}
 	return false;
@@ -311,7 +309,9 @@ static void no_reply(struct conn *c)
 		conn_set(c, CONN_DEAD);
 	else
 		conn_fail(c, 502, "bad gateway: %s",
-		    failed && why.msg[0] != '\0' ? why.msg : "the server closed the connection without a reply");
+		    failed && why.msg[0] != '\0'
+		        ? why.msg
+		        : "the server closed the connection without a reply");
 }
 
 static bool relay_reply_head(struct conn *c)
@@ -339,7 +339,8 @@ static bool relay_reply_head(struct conn *c)
 	} else if (!relay_inform(c, &h)) {
 		stream_close(&c->up);
 		conn_fail(c, 502, "bad gateway: %s",
-		    h.status == 101 ? "the server switched protocols" : "too many informational replies");
+		    h.status == 101 ? "the server switched protocols"
+		                    : "too many informational replies");
 		return true;
 	}
 	x->scan = (struct http1_scan){ 0 };
@@ -371,11 +372,13 @@ static bool relay_reply_body(struct conn *c)
 	struct exch *x = c->x;
 	bool moved = false;
 
-	while (!x->reply_done && stream_pending(&c->client) < STREAM_OUT_HIGH && !c->client.out_failed) {
+	while (!x->reply_done && stream_pending(&c->client) < STREAM_OUT_HIGH &&
+	       !c->client.out_failed) {
 		struct box_err err = { 0 };
 		size_t used;
 		sv data;
-		enum http1_step step = http1_body_step(&x->reply_body, stream_in(&c->up), &used, &data, &err);
+		enum http1_step step =
+		    http1_body_step(&x->reply_body, stream_in(&c->up), &used, &data, &err);
 
 		if (step == HTTP1_DATA && x->redact.n != 0) {
 			AUTO_BUF clean = buf_with(STREAM_OUT_MAX);
@@ -394,6 +397,7 @@ static bool relay_reply_body(struct conn *c)
 		if (step == HTTP1_BAD || (step == HTTP1_MORE && stream_ended(&c->up))) {
 			/* Without its last chunk, or short of its length, the client sees that it is not whole. */
 			if (step == HTTP1_BAD || c->up.failed || !http1_body_eof(&x->reply_body)) {
+				stream_flush(&c->client);
 				conn_set(c, CONN_DEAD);
 				return true;
 			}

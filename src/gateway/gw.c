@@ -58,8 +58,8 @@ void gw_cancel(struct conn *c)
 	c->ask_id = 0;
 }
 
-void gw_control(struct gw *g, const struct conn *c, enum gw_control what, const struct authority *to,
-    sv method, sv path, sv text)
+void gw_control(struct gw *g, const struct conn *c, enum gw_control what,
+    const struct authority *to, sv method, sv path, sv text)
 {
 	AUTO_BUF b = buf_with(IPC_BODY_MAX);
 
@@ -82,15 +82,6 @@ void gw_done(struct gw *g, uint64_t ticket, uint16_t status, uint64_t body)
 	buf_put_u16(&b, status);
 	buf_put_u64(&b, body);
 	(void)chan_send(g->mon, MON_DONE_HTTP, 0, &b, -1, NULL);
-}
-
-void gw_abandon(struct gw *g, uint64_t ticket)
-{
-	AUTO_BUF b = buf_with(16);
-
-	buf_put_u64(&b, ticket);
-	buf_put_u16(&b, 1);
-	(void)chan_send(g->mon, MON_ABANDON, 0, &b, -1, NULL);
 }
 
 /* --- box-dial ------------------------------------------------------------------------------------------------------------- */
@@ -167,7 +158,8 @@ static bool make_room(struct gw *g)
 	for (size_t i = 0; i < g->conns_max; i++) {
 		struct conn *c = g->conns[i];
 
-		if (c != NULL && conn_is_idle(c) && (oldest == NULL || c->since_ns < oldest->since_ns))
+		if (c != NULL && conn_is_idle(c) &&
+		    (oldest == NULL || c->since_ns < oldest->since_ns))
 			oldest = c;
 	}
 	g->load_n++;
@@ -315,12 +307,12 @@ static int on_verdict(void *ctx, struct ipc_msg *m, struct box_err *err)
 
 	(void)err;
 	if (c == NULL) {
-		/* The client left while the question was open: a permit is given back. */
+		/* The client left while the question was open: nothing was sent, no reply came. */
 		if (rd_u8(&m->body) == 1) {
 			uint64_t ticket = rd_u64(&m->body);
 
 			if (!m->body.bad)
-				gw_abandon(g, ticket);
+				gw_done(g, ticket, 0, 0);
 		}
 		return 0;
 	}

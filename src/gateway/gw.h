@@ -13,12 +13,13 @@ struct gw;
 
 /* Defaults of START's limits. */
 #define GW_CONNECTIONS_MAX 400u
-#define GW_HEAD_MS         30000u  /* a request head, first byte to last; a TLS handshake with the workload */
-#define GW_IDLE_MS         120000u /* between requests */
-#define GW_STALL_MS        900000u /* an exchange in which no byte moves: models think for minutes */
-#define GW_LINGER_MS       2000u   /* reading on after our last reply, so that it is not lost in a reset */
-#define GW_LISTENERS_MAX   256u
-#define GW_TICK_MS         250u
+#define GW_HEAD_MS                                                                                 \
+	30000u /* a request head, first byte to last; a TLS handshake with the workload */
+#define GW_IDLE_MS       120000u /* between requests */
+#define GW_STALL_MS      900000u /* an exchange in which no byte moves: models think for minutes */
+#define GW_LINGER_MS     2000u /* reading on after our last reply, so that it is not lost in a reset */
+#define GW_LISTENERS_MAX 256u
+#define GW_TICK_MS       250u
 
 /* mon_fd (owned from here on, also on failure): the channel to the monitor; HELLO is sent. mono: for time-outs, borrowed. NULL with err. The loop is broken
  * (event_base_loopbreak) when the monitor says STOP or is gone; gw_error says why (BOX_OK: as it should be). */

@@ -41,9 +41,9 @@ struct gw {
 	size_t conns_max, conns_n;
 	uint32_t head_ms, idle_ms, stall_ms;
 	struct event *tick;
-	uint64_t serial;   /* of connections */
+	uint64_t serial; /* of connections */
 	uint32_t ask_seq;
-	uint64_t load_n;   /* connections closed by limits since the last GW_CTL_LOAD */
+	uint64_t load_n; /* connections closed by limits since the last GW_CTL_LOAD */
 	int64_t load_next_ns;
 	struct box_err err;
 	bool started, stopped;
@@ -61,7 +61,8 @@ struct exch {
 	/* the verdict */
 	bool has_ticket, reported, forwarded;
 	uint64_t ticket;
-	struct buf edits; /* n times { u8 gw_edit, str name, str value }, as in the verdict; may hold a secret */
+	struct buf
+	    edits; /* n times { u8 gw_edit, str name, str value }, as in the verdict; may hold a secret */
 	uint16_t edits_n;
 	struct redact redact;
 	/* request body */
@@ -124,10 +125,9 @@ static inline int64_t gw_now(const struct gw *g)
 /* Ask a question for this connection; its answer finds it again by the id. -1: the channel is gone or full. */
 int gw_ask(struct conn *c, struct chan *to, uint16_t type, const struct buf *body);
 void gw_cancel(struct conn *c);
-void gw_control(struct gw *g, const struct conn *c, enum gw_control what, const struct authority *to,
-    sv method, sv path, sv text);
+void gw_control(struct gw *g, const struct conn *c, enum gw_control what,
+    const struct authority *to, sv method, sv path, sv text);
 void gw_done(struct gw *g, uint64_t ticket, uint16_t status, uint64_t body);
-void gw_abandon(struct gw *g, uint64_t ticket);
 
 /* conn.c */
 /* A new client; owns fd. */
@@ -148,7 +148,8 @@ void conn_on_leaf(struct conn *c, sv error);
 /* Answer with a text of our own. marker: the refusal header. The connection stays when that is possible and keep is set. */
 void conn_reply(struct conn *c, uint16_t status, bool marker, bool keep, sv text);
 /* The answers for which nobody is to blame (400, 502, 504 …): no marker, the connection ends. */
-void conn_fail(struct conn *c, uint16_t status, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void conn_fail(struct conn *c, uint16_t status, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 /* A refusal by a control: recorded, 403 with the marker. */
 void conn_refuse(struct conn *c, enum gw_control what, sv text);
 
@@ -169,5 +170,6 @@ bool exch_relay(struct conn *c);
 /* The request head as the origin gets it. -1: an edit is malformed, or there is no room. */
 int headers_request(struct buf *out, const struct exch *x, bool intercepted, struct box_err *err);
 /* A reply head as the client gets it, for its version. Values go through x->redact. */
-int headers_reply(struct buf *out, struct exch *x, const struct http1_head *reply, struct box_err *err);
+int headers_reply(
+    struct buf *out, struct exch *x, const struct http1_head *reply, struct box_err *err);
 const char *headers_reason(uint16_t status);

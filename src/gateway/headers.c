@@ -17,9 +17,10 @@ static bool in_list(const sv *list, size_t n, sv name)
 /* Fields of one hop, and those that we write ourselves. */
 static bool is_hop(const struct http1_head *h, sv name)
 {
-	static const sv hop[] = { SV_INIT("connection"), SV_INIT("proxy-connection"), SV_INIT("keep-alive"),
-		SV_INIT("te"), SV_INIT("transfer-encoding"), SV_INIT("content-length"), SV_INIT("upgrade"),
-		SV_INIT("trailer"), SV_INIT("proxy-authorization"), SV_INIT("proxy-authenticate"),
+	static const sv hop[] = { SV_INIT("connection"), SV_INIT("proxy-connection"),
+		SV_INIT("keep-alive"), SV_INIT("te"), SV_INIT("transfer-encoding"),
+		SV_INIT("content-length"), SV_INIT("upgrade"), SV_INIT("trailer"),
+		SV_INIT("proxy-authorization"), SV_INIT("proxy-authenticate"),
 		SV_INIT("proxy-authentication-info"), SV_INIT("http2-settings") };
 
 	return IN(hop, name) || http1_lists(h, SV("Connection"), name);
@@ -45,7 +46,8 @@ static int edits(const struct exch *x, sv name, struct buf *out, bool *named, st
 
 		/* The monitor is trusted, yet a line end in a secret would split the request. */
 		if (r.bad || !http1_is_token(n) || !http1_is_value(v))
-			return box_fail(err, BOX_EDENIED, 0, "the verdict holds a malformed header");
+			return box_fail(
+			    err, BOX_EDENIED, 0, "the verdict holds a malformed header");
 		if (named != NULL && sv_eq_nocase(n, name))
 			*named = true;
 		if (out != NULL && op == GW_EDIT_SET)
@@ -135,8 +137,9 @@ int headers_reply(struct buf *out, struct exch *x, const struct http1_head *h, s
 	}
 	if (!inform) {
 		/* A redacted body may change its length, and an unbounded one has none. */
-		x->chunk_out = x->req.minor == 1 && (h->framing == HTTP1_CHUNKED || h->framing == HTTP1_CLOSE ||
-		                                        (h->framing == HTTP1_LENGTH && x->redact.n != 0));
+		x->chunk_out = x->req.minor == 1 &&
+		               (h->framing == HTTP1_CHUNKED || h->framing == HTTP1_CLOSE ||
+		                   (h->framing == HTTP1_LENGTH && x->redact.n != 0));
 		if (x->chunk_out)
 			put_framing(out, HTTP1_CHUNKED, 0);
 		else if (h->framing == HTTP1_LENGTH && x->redact.n == 0)

@@ -26,7 +26,8 @@ bool http1_is_value(sv s)
 		if ((c < 0x20 && c != '\t') || c == 0x7f)
 			return false;
 	}
-	return s.n == 0 || (s.p[0] != ' ' && s.p[0] != '\t' && s.p[s.n - 1] != ' ' && s.p[s.n - 1] != '\t');
+	return s.n == 0 ||
+	       (s.p[0] != ' ' && s.p[0] != '\t' && s.p[s.n - 1] != ' ' && s.p[s.n - 1] != '\t');
 }
 
 static sv trim_ows(sv s)
@@ -63,13 +64,15 @@ int http1_scan(struct http1_scan *s, sv in, sv *head, size_t *used, struct box_e
 				return 1;
 			}
 			if (s->begin != 0)
-				return box_fail(err, BOX_EPARSE, 0, "empty lines before the message");
+				return box_fail(
+				    err, BOX_EPARSE, 0, "empty lines before the message");
 			s->begin = s->at; /* RFC 9112 2.2: one is forgiven */
 		}
 		s->line = s->at;
 	}
 	if (in.n - s->begin >= HTTP1_HEAD_MAX)
-		return box_fail(err, BOX_ELIMIT, 0, "the head is longer than %zu bytes", HTTP1_HEAD_MAX);
+		return box_fail(
+		    err, BOX_ELIMIT, 0, "the head is longer than %zu bytes", HTTP1_HEAD_MAX);
 	return 0;
 }
 
@@ -130,7 +133,8 @@ static int read_fields(sv rest, struct http1_head *out, struct box_err *err)
 		if (!http1_is_value(value))
 			return box_fail(err, BOX_EPARSE, 0, "control bytes in a header value");
 		if (out->n == HTTP1_FIELDS_MAX)
-			return box_fail(err, BOX_ELIMIT, 0, "more than %d header lines", HTTP1_FIELDS_MAX);
+			return box_fail(
+			    err, BOX_ELIMIT, 0, "more than %d header lines", HTTP1_FIELDS_MAX);
 		out->field[out->n++] = (struct http1_field){ name, value };
 	}
 }
@@ -149,13 +153,15 @@ static int read_framing(struct http1_head *out, struct box_err *err)
 		if (out->minor == 0)
 			return box_fail(err, BOX_EPARSE, 0, "Transfer-Encoding in HTTP/1.0");
 		if (!sv_eq_nocase(te->value, SV("chunked")))
-			return box_fail(err, BOX_EPARSE, 0, "the only transfer coding is 'chunked'");
+			return box_fail(
+			    err, BOX_EPARSE, 0, "the only transfer coding is 'chunked'");
 		out->framing = HTTP1_CHUNKED;
 	}
 	if (len != NULL) {
 		if (len->value.n == 0 || len->value.n > 19 ||
 		    !sv_to_u64(len->value, 10, INT64_MAX, &out->length))
-			return box_fail(err, BOX_EPARSE, 0, "Content-Length is not a decimal number");
+			return box_fail(
+			    err, BOX_EPARSE, 0, "Content-Length is not a decimal number");
 		out->has_length = true;
 		out->framing = HTTP1_LENGTH;
 	}
@@ -179,7 +185,8 @@ static int read_request_line(sv line, struct http1_head *out, struct box_err *er
 	sv version, rest;
 
 	if (!sv_cut(line, ' ', &out->method, &rest) || !sv_cut(rest, ' ', &out->target, &version))
-		return box_fail(err, BOX_EPARSE, 0, "the request line is not 'METHOD target HTTP/1.1'");
+		return box_fail(
+		    err, BOX_EPARSE, 0, "the request line is not 'METHOD target HTTP/1.1'");
 	if (!http1_is_token(out->method) || out->method.n > HTTP1_METHOD_MAX)
 		return box_fail(err, BOX_EPARSE, 0, "the method is not a token of at most %d bytes",
 		    HTTP1_METHOD_MAX);
@@ -189,7 +196,8 @@ static int read_request_line(sv line, struct http1_head *out, struct box_err *er
 		uint8_t c = (uint8_t)out->target.p[i];
 
 		if (c < 0x21 || c == 0x7f)
-			return box_fail(err, BOX_EPARSE, 0, "the request target holds byte 0x%02x", c);
+			return box_fail(
+			    err, BOX_EPARSE, 0, "the request target holds byte 0x%02x", c);
 	}
 	if (out->target.n == 0)
 		return box_fail(err, BOX_EPARSE, 0, "the request target is empty");
@@ -207,13 +215,15 @@ int http1_request(sv head, struct http1_head *out, struct box_err *err)
 		return -1;
 	f = http1_find(out, SV("Host"), &n);
 	if (n > 1 || (n == 0 && out->minor == 1))
-		return box_fail(err, BOX_EPARSE, 0, "a request has exactly one Host header (RFC 9112 3.2)");
+		return box_fail(
+		    err, BOX_EPARSE, 0, "a request has exactly one Host header (RFC 9112 3.2)");
 	if (f != NULL)
 		out->host = f->value.n != 0 ? f->value : SV("");
 	f = http1_find(out, SV("Expect"), &n);
 	if (f != NULL && out->minor == 1) {
 		if (n > 1 || !sv_eq_nocase(f->value, SV("100-continue")))
-			return box_fail(err, BOX_EPARSE, 0, "the only expectation is '100-continue'");
+			return box_fail(
+			    err, BOX_EPARSE, 0, "the only expectation is '100-continue'");
 		out->expect_continue = true;
 	}
 	return 0;
@@ -226,7 +236,8 @@ int http1_response(sv head, bool to_head, struct http1_head *out, struct box_err
 
 	memset(out, 0, sizeof(*out));
 	if (!sv_cut(line, ' ', &version, &status) || !read_version(version, &out->minor))
-		return box_fail(err, BOX_EPARSE, 0, "the reply does not begin with HTTP/1.1 or HTTP/1.0");
+		return box_fail(
+		    err, BOX_EPARSE, 0, "the reply does not begin with HTTP/1.1 or HTTP/1.0");
 	(void)sv_cut(status, ' ', &status, &out->reason); /* the reason may be missing altogether */
 	if (status.n != 3 || !sv_to_u64(status, 10, 599, &code) || code < 100 ||
 	    !http1_is_value(trim_ows(out->reason)))

@@ -12,18 +12,18 @@
 #include "base/err.h"
 #include "base/sv.h"
 
-#define HTTP1_HEAD_MAX    ((size_t)64 * 1024) /* start line and fields, with the empty line */
-#define HTTP1_FIELDS_MAX  256
-#define HTTP1_LINE_MAX    8192u                /* one chunk-size or trailer line */
-#define HTTP1_META_MAX    ((size_t)64 * 1024) /* chunk extensions and trailers of one message */
-#define HTTP1_METHOD_MAX  32
-#define HTTP1_INFORM_MAX  16 /* 1xx replies before the final one */
+#define HTTP1_HEAD_MAX   ((size_t)64 * 1024) /* start line and fields, with the empty line */
+#define HTTP1_FIELDS_MAX 256
+#define HTTP1_LINE_MAX   8192u               /* one chunk-size or trailer line */
+#define HTTP1_META_MAX   ((size_t)64 * 1024) /* chunk extensions and trailers of one message */
+#define HTTP1_METHOD_MAX 32
+#define HTTP1_INFORM_MAX 16 /* 1xx replies before the final one */
 
 /* Look for the end of a head that arrives in pieces. Begin with a zeroed struct; `in` is everything received so far and only grows. */
 struct http1_scan {
-	size_t at;     /* bytes seen */
-	size_t line;   /* start of the current line */
-	size_t begin;  /* where the head begins: after at most one empty line */
+	size_t at;    /* bytes seen */
+	size_t line;  /* start of the current line */
+	size_t begin; /* where the head begins: after at most one empty line */
 };
 /* 1: *head is the whole head with its empty line, and *used bytes of `in` belong to it. 0: more is needed. -1: it cannot become a head (a bare CR or LF, a NUL:
  * BOX_EPARSE; too long: BOX_ELIMIT). */
@@ -35,10 +35,10 @@ struct http1_field {
 };
 
 enum http1_framing {
-	HTTP1_EMPTY,   /* no body */
-	HTTP1_LENGTH,  /* `length` bytes */
+	HTTP1_EMPTY,  /* no body */
+	HTTP1_LENGTH, /* `length` bytes */
 	HTTP1_CHUNKED,
-	HTTP1_CLOSE    /* a reply that ends with the connection */
+	HTTP1_CLOSE /* a reply that ends with the connection */
 };
 
 /* A parsed head. Views into the bytes it was read from. */
@@ -90,6 +90,7 @@ enum http1_step {
 	HTTP1_BAD   /* err says why; nothing may be passed on any more */
 };
 /* Consume a prefix of `in`; *used says how much. */
-enum http1_step http1_body_step(struct http1_body *b, sv in, size_t *used, sv *data, struct box_err *err);
+enum http1_step http1_body_step(
+    struct http1_body *b, sv in, size_t *used, sv *data, struct box_err *err);
 /* The sender closed. true when that ends the body properly (HTTP1_CLOSE, or it was complete). */
 bool http1_body_eof(const struct http1_body *b);

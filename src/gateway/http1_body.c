@@ -45,7 +45,8 @@ static int take_line(struct http1_body *b, sv in, size_t *used, struct box_err *
 	buf_put(&b->line, rest.p, n);
 	*used += n;
 	if (!buf_ok(&b->line))
-		return box_fail(err, BOX_ELIMIT, 0, "a chunk line is longer than %u bytes", HTTP1_LINE_MAX);
+		return box_fail(
+		    err, BOX_ELIMIT, 0, "a chunk line is longer than %u bytes", HTTP1_LINE_MAX);
 	if (nl < 0)
 		return 0;
 	if (b->line.n < 2 || b->line.p[b->line.n - 2] != '\r')
@@ -97,11 +98,13 @@ static int chunk_size(struct http1_body *b, struct box_err *err)
 
 	digits = semi < 0 ? line : sv_sub(line, 0, (size_t)semi);
 	ext = sv_sub(line, digits.n, line.n);
-	if (digits.n == 0 || digits.n > 16 || !sv_to_u64(digits, 16, INT64_MAX, &b->left) || !ext_ok(ext))
+	if (digits.n == 0 || digits.n > 16 || !sv_to_u64(digits, 16, INT64_MAX, &b->left) ||
+	    !ext_ok(ext))
 		return box_fail(err, BOX_EPARSE, 0, "a malformed chunk size line (RFC 9112 7.1)");
 	b->meta += ext.n;
 	if (b->meta > HTTP1_META_MAX)
-		return box_fail(err, BOX_ELIMIT, 0, "chunk extensions of more than %zu bytes", HTTP1_META_MAX);
+		return box_fail(
+		    err, BOX_ELIMIT, 0, "chunk extensions of more than %zu bytes", HTTP1_META_MAX);
 	b->state = b->left != 0 ? CHUNK_DATA : CHUNK_TRAILER;
 	return 0;
 }
@@ -109,21 +112,23 @@ static int chunk_size(struct http1_body *b, struct box_err *err)
 /* Fields that frame, route, authenticate or describe a message have no business behind its body. */
 static bool trailer_forbidden(sv name)
 {
-	static const sv list[] = { SV_INIT("transfer-encoding"), SV_INIT("content-length"), SV_INIT("host"),
-		SV_INIT("trailer"), SV_INIT("te"), SV_INIT("connection"), SV_INIT("keep-alive"),
-		SV_INIT("upgrade"), SV_INIT("authorization"), SV_INIT("cookie"), SV_INIT("set-cookie"),
-		SV_INIT("www-authenticate"), SV_INIT("content-encoding"), SV_INIT("content-type"),
-		SV_INIT("content-range"), SV_INIT("range"), SV_INIT("expect"), SV_INIT("max-forwards"),
+	static const sv list[] = { SV_INIT("transfer-encoding"), SV_INIT("content-length"),
+		SV_INIT("host"), SV_INIT("trailer"), SV_INIT("te"), SV_INIT("connection"),
+		SV_INIT("keep-alive"), SV_INIT("upgrade"), SV_INIT("authorization"),
+		SV_INIT("cookie"), SV_INIT("set-cookie"), SV_INIT("www-authenticate"),
+		SV_INIT("content-encoding"), SV_INIT("content-type"), SV_INIT("content-range"),
+		SV_INIT("range"), SV_INIT("expect"), SV_INIT("max-forwards"),
 		SV_INIT("cache-control"), SV_INIT("pragma"), SV_INIT("age"), SV_INIT("expires"),
 		SV_INIT("date"), SV_INIT("location"), SV_INIT("retry-after"), SV_INIT("vary"),
-		SV_INIT("warning"), SV_INIT("accept-encoding"), SV_INIT("alt-svc"), SV_INIT("forwarded"),
-		SV_INIT("x-strands-box-egress") };
+		SV_INIT("warning"), SV_INIT("accept-encoding"), SV_INIT("alt-svc"),
+		SV_INIT("forwarded"), SV_INIT("x-strands-box-egress") };
 
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
 		if (sv_eq_nocase(name, list[i]))
 			return true;
 	}
-	return sv_eq_nocase(sv_sub(name, 0, 6), SV("proxy-")) || sv_eq_nocase(sv_sub(name, 0, 3), SV("if-"));
+	return sv_eq_nocase(sv_sub(name, 0, 6), SV("proxy-")) ||
+	       sv_eq_nocase(sv_sub(name, 0, 3), SV("if-"));
 }
 
 static int trailer_line(struct http1_body *b, struct box_err *err)
@@ -132,7 +137,8 @@ static int trailer_line(struct http1_body *b, struct box_err *err)
 
 	b->meta += b->line.n;
 	if (b->meta > HTTP1_META_MAX)
-		return box_fail(err, BOX_ELIMIT, 0, "trailers of more than %zu bytes", HTTP1_META_MAX);
+		return box_fail(
+		    err, BOX_ELIMIT, 0, "trailers of more than %zu bytes", HTTP1_META_MAX);
 	if (!sv_cut(buf_sv(&b->line), ':', &name, &value) || !http1_is_token(name))
 		return box_fail(err, BOX_EPARSE, 0, "a trailer line without a proper name");
 	while (value.n != 0 && (value.p[0] == ' ' || value.p[0] == '\t'))
@@ -195,7 +201,8 @@ static int chunked_move(struct http1_body *b, sv in, size_t *used, sv *data, str
 	return 0;
 }
 
-enum http1_step http1_body_step(struct http1_body *b, sv in, size_t *used, sv *data, struct box_err *err)
+enum http1_step http1_body_step(
+    struct http1_body *b, sv in, size_t *used, sv *data, struct box_err *err)
 {
 	int r = 1;
 

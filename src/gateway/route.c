@@ -38,12 +38,13 @@ int routes_add(struct routes *r, struct rd *body, struct box_err *err)
 	uint8_t inject;
 
 	if (index != r->n || r->n == GW_ROUTES_MAX)
-		return box_fail(err, BOX_EDENIED, 0, "route %u comes out of order (at most %u)", index,
-		    GW_ROUTES_MAX);
+		return box_fail(err, BOX_EDENIED, 0, "route %u comes out of order (at most %u)",
+		    index, GW_ROUTES_MAX);
 	x->name = take_str(r, body);
 	x->dests_n = rd_u16(body);
 	if (x->dests_n > ROUTE_DESTS_MAX)
-		return box_fail(err, BOX_ELIMIT, 0, "a route with more than %u destinations", ROUTE_DESTS_MAX);
+		return box_fail(
+		    err, BOX_ELIMIT, 0, "a route with more than %u destinations", ROUTE_DESTS_MAX);
 	x->dests = ARENA_VEC(&r->arena, struct plan_dest, x->dests_n);
 	if (x->dests == NULL)
 		return box_nomem(err, "routes");
@@ -60,7 +61,8 @@ int routes_add(struct routes *r, struct rd *body, struct box_err *err)
 	x->prefix = take_str(r, body);
 	x->placeholder = take_str(r, body);
 	inject = rd_u8(body);
-	if (!rd_done(body) || x->placeholder.n == 0 || !http1_is_token(x->header) || inject > PLAN_ALWAYS)
+	if (!rd_done(body) || x->placeholder.n == 0 || !http1_is_token(x->header) ||
+	    inject > PLAN_ALWAYS)
 		return box_fail(err, BOX_EDENIED, 0, "malformed route %u", index);
 	x->inject = (enum plan_inject)inject;
 	r->n++;

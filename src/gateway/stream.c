@@ -36,7 +36,8 @@ static void stream_fail_tls(struct stream *s, const char *what)
 	s->failed = true;
 	if (verify != X509_V_OK)
 		reason = X509_verify_cert_error_string(verify);
-	(void)box_fail(&s->err, BOX_EDENIED, 0, "%s: %s", what, reason != NULL ? reason : "connection closed");
+	(void)box_fail(
+	    &s->err, BOX_EDENIED, 0, "%s: %s", what, reason != NULL ? reason : "connection closed");
 	ERR_clear_error();
 }
 
@@ -190,7 +191,8 @@ int stream_open(struct stream *s, struct event_base *base, int fd, void (*on_cha
 	s->arg = arg;
 	s->rd = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, s);
 	s->wr = event_new(base, fd, EV_WRITE | EV_PERSIST, on_writable, s);
-	if (s->rd == NULL || s->wr == NULL || fd_set_nonblock(fd, true) < 0 || event_add(s->rd, NULL) < 0) {
+	if (s->rd == NULL || s->wr == NULL || fd_set_nonblock(fd, true) < 0 ||
+	    event_add(s->rd, NULL) < 0) {
 		(void)box_fail(err, BOX_ESYS, errno, "watch a connection");
 		stream_close(s);
 		return -1;

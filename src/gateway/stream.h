@@ -18,7 +18,8 @@ struct ssl_st;
 
 #define STREAM_IN_MAX   ((size_t)66 * 1024)  /* one whole request head fits */
 #define STREAM_OUT_HIGH ((size_t)128 * 1024) /* an owner stops producing above this */
-#define STREAM_OUT_MAX  ((size_t)1 << 20)    /* a put above this fails: more than any single message part */
+#define STREAM_OUT_MAX                                                                             \
+	((size_t)1 << 20) /* a put above this fails: more than any single message part */
 
 struct stream {
 	int fd; /* -1: not open */
@@ -31,13 +32,13 @@ struct stream {
 	void *arg;
 	uint64_t moved; /* bytes moved so far, both ways: for stall time-outs */
 	bool handshaking;
-	bool eof;        /* the peer ended its side properly (FIN; under TLS close_notify) */
-	bool failed;     /* reading failed: nothing more comes in; err says why */
-	bool out_failed; /* writing failed: output is discarded; reading may go on */
-	bool full;       /* reading stopped because `in` is full */
+	bool eof;         /* the peer ended its side properly (FIN; under TLS close_notify) */
+	bool failed;      /* reading failed: nothing more comes in; err says why */
+	bool out_failed;  /* writing failed: output is discarded; reading may go on */
+	bool full;        /* reading stopped because `in` is full */
 	bool wants_write; /* TLS needs to write before it can read */
 	bool wants_read;  /* TLS needs to read before it can write */
-	bool no_more;    /* stream_finish was called */
+	bool no_more;     /* stream_finish was called */
 	bool fin_sent;
 	struct box_err err;
 };

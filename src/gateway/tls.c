@@ -45,12 +45,13 @@ static int tls_error(struct box_err *err, const char *what)
 	const char *reason = ERR_reason_error_string(ERR_peek_last_error());
 
 	ERR_clear_error();
-	return box_fail(err, BOX_ESYS, 0, "%s: %s", what, reason != NULL ? reason : "OpenSSL failed");
+	return box_fail(
+	    err, BOX_ESYS, 0, "%s: %s", what, reason != NULL ? reason : "OpenSSL failed");
 }
 
 /* The client's ALPN list: http/1.1 or a fatal alert (RFC 7301 3.2). */
-static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n, const unsigned char *in,
-    unsigned int in_n, void *arg)
+static int on_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n,
+    const unsigned char *in, unsigned int in_n, void *arg)
 {
 	struct rd r = rd_of(in, in_n);
 
@@ -92,9 +93,10 @@ static int on_sni(SSL *ssl, int *alert, void *arg)
 static void ctx_common(SSL_CTX *ctx)
 {
 	(void)SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
-	(void)SSL_CTX_set_options(ctx,
-	    SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-	(void)SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+	(void)SSL_CTX_set_options(
+	    ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+	(void)SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE |
+	                                SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
 	                                SSL_MODE_RELEASE_BUFFERS);
 	(void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 }
@@ -183,10 +185,12 @@ int tls_trust_chunk(struct tls *t, uint16_t target, sv pem, struct box_err *err)
 	size_t i = target == GW_ROUTE_NONE ? GW_ROUTES_MAX : target;
 
 	if (i > GW_ROUTES_MAX || (i == GW_ROUTES_MAX && target != GW_ROUTE_NONE))
-		return box_fail(err, BOX_EDENIED, 0, "certificates for route %u, which cannot exist", target);
+		return box_fail(
+		    err, BOX_EDENIED, 0, "certificates for route %u, which cannot exist", target);
 	buf_put_sv(&t->pem[i], pem);
 	if (!buf_ok(&t->pem[i]))
-		return box_fail(err, BOX_ELIMIT, 0, "more than %zu bytes of certificates", GW_PEM_MAX);
+		return box_fail(
+		    err, BOX_ELIMIT, 0, "more than %zu bytes of certificates", GW_PEM_MAX);
 	return 0;
 }
 
@@ -268,12 +272,14 @@ int tls_add_leaf(struct tls *t, sv host, sv der, int64_t now_ns, struct box_err 
 	return 0;
 }
 
-struct ssl_st *tls_server(struct tls *t, const struct host *host, bool *sni_bad, struct box_err *err)
+struct ssl_st *tls_server(
+    struct tls *t, const struct host *host, bool *sni_bad, struct box_err *err)
 {
 	const struct leaf *l = find_leaf(t, host_sv(host));
 	SSL *ssl = l != NULL ? SSL_new(t->server) : NULL;
 
-	if (ssl == NULL || SSL_use_certificate(ssl, l->cert) != 1 || SSL_use_PrivateKey(ssl, t->key) != 1 ||
+	if (ssl == NULL || SSL_use_certificate(ssl, l->cert) != 1 ||
+	    SSL_use_PrivateKey(ssl, t->key) != 1 ||
 	    SSL_set_ex_data(ssl, t->host_index, (void *)(uintptr_t)host) != 1 ||
 	    SSL_set_ex_data(ssl, t->bad_index, sni_bad) != 1) {
 		SSL_free(ssl);
@@ -360,7 +366,8 @@ struct ssl_st *tls_client(struct tls *t, const struct routes *routes, const stru
 	}
 	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
 	if (host->kind == HOST_NAME)
-		ok = SSL_set1_host(ssl, host->text) == 1 && SSL_set_tlsext_host_name(ssl, host->text) == 1;
+		ok = SSL_set1_host(ssl, host->text) == 1 &&
+		     SSL_set_tlsext_host_name(ssl, host->text) == 1;
 	else
 		ok = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host->text) == 1;
 	if (!ok) {

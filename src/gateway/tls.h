@@ -35,7 +35,8 @@ int tls_add_leaf(struct tls *t, sv host, sv der, int64_t now_ns, struct box_err 
 
 /* A server side for `host` with its leaf (tls_has_leaf). *sni_bad (borrowed for the life of the handshake) becomes true when the client's SNI names another host; the
  * handshake then ends with unrecognized_name. */
-struct ssl_st *tls_server(struct tls *t, const struct host *host, bool *sni_bad, struct box_err *err);
+struct ssl_st *tls_server(
+    struct tls *t, const struct host *host, bool *sni_bad, struct box_err *err);
 /* A client side for `host`, which the peer's certificate must name. */
 struct ssl_st *tls_client(struct tls *t, const struct routes *routes, const struct host *host,
     uint16_t port, struct box_err *err);
