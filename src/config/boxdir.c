@@ -309,7 +309,7 @@ static int take_run_lock(struct boxdir *b, struct box_err *err)
 {
 	b->lock_fd =
 	    openat(b->private_fd, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (b->lock_fd < 0)
+	if (b->lock_fd < 0 || fchmod(b->lock_fd, 0600) != 0)
 		return box_fail(err, BOX_ESYS, errno, "open private/.lock in %s", b->path.p);
 	if (flock(b->lock_fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
