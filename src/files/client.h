@@ -57,8 +57,8 @@ int files_fork(struct files *f, int *child_fd, int *server_fd, struct box_err *e
 /* All calls below: 0 or a descriptor on success, -1 with files_error() set. */
 
 /* Open a file. flags: O_RDONLY, O_WRONLY, O_RDWR with O_CREAT O_EXCL O_TRUNC O_APPEND O_NONBLOCK O_DIRECTORY. Decided as read_content
- * and/or write_content before anything is created or truncated. O_NOFOLLOW refuses a final link. Outcome: descriptor_issued. The path /dev/null needs decisions like any
- * other file; /dev/stdin, /dev/fd/N and the like never reach this call. */
+ * and/or write_content before anything is created or truncated. O_NOFOLLOW refuses a final link. Outcome: descriptor_issued. /dev/null is opened without a decision
+ * (design.md 10); /dev/stdin, /dev/fd/N and the like never reach this call. A folder is EISDIR, O_DIRECTORY or not: no descriptor of one leaves box-files. */
 int files_open(struct files *f, const char *path, int flags, mode_t mode);
 /* Open several at once: everything is decided before the first is created or truncated; on failure nothing was changed and *bad tells which one.
  * fds[i] receives the descriptors. */
@@ -114,13 +114,18 @@ struct files_tree_opts {
 	bool
 	    target_is_dir; /* decided by the command: the last path is an existing folder to copy into */
 	bool one_file_system;
-	mode_t mode_set, mode_clear; /* chmod: new = (old & ~mode_clear) | mode_set */
-	bool mode_x_if_dir;          /* chmod X */
+	bool verbose; /* on() hears FILES_TREE_DID too */
+	mode_t mode_set,
+	    mode_clear; /* chmod: new = (old & ~mode_clear) | mode_set; copy: mode_clear is the umask */
+	bool mode_x_if_dir; /* chmod X */
 };
 enum files_tree_event {
 	FILES_TREE_DID,  /* done with this object: for -v */
 	FILES_TREE_ERROR /* this object failed or was refused: e says why */
 };
+/* sys is EINVAL and text one of these for an operand that cannot be copied or moved where it should go. */
+#define FILES_SAME_FILE "source and destination are the same file"
+#define FILES_INTO_SELF "the destination lies inside the source"
 /* src: operands as absolute paths; shown: the same as the user spelled them (prefix of what on() gets). dst: for copy and move. Returns 0 when everything was done, -1 when on()
  * got at least one FILES_TREE_ERROR, with nothing changed if a decision refused. */
 int files_tree(struct files *f, const struct files_tree_opts *o, const char *const *src,

@@ -96,6 +96,7 @@ enum files_type {
 #define FILES_TF_TARGET_IS_DIR 0x080u
 #define FILES_TF_ONE_FS        0x100u
 #define FILES_TF_X_IF_DIR      0x200u
+#define FILES_TF_VERBOSE       0x400u
 
 /* Limits of one request (README.md says why). */
 #define FILES_CLIENTS_MAX   1024
