@@ -334,8 +334,9 @@ static bool relay_reply_head(struct conn *c)
 		conn_fail(c, 502, "bad gateway: malformed reply: %s", err.msg);
 		return true;
 	}
+	x->scan = (struct http1_scan){ 0 };
 	if (h.status >= 200) {
-		begin_reply(c, &h);
+		begin_reply(c, &h); /* may end the exchange: x is not used below */
 	} else if (!relay_inform(c, &h)) {
 		stream_close(&c->up);
 		conn_fail(c, 502, "bad gateway: %s",
@@ -343,7 +344,6 @@ static bool relay_reply_head(struct conn *c)
 		                    : "too many informational replies");
 		return true;
 	}
-	x->scan = (struct http1_scan){ 0 };
 	if (stream_is_open(&c->up))
 		stream_take(&c->up, used);
 	return true;
