@@ -14,11 +14,6 @@
 
 #define BODY_BYTES ((size_t)4 << 20)
 
-const char *dogwood_version(void)
-{
-	return "0.1.0";
-}
-
 void dogwood_options_init(struct dogwood_options *o)
 {
 	*o = (struct dogwood_options){ .max_future_skew_ns = ENG_SKEW_DEFAULT,

@@ -100,8 +100,8 @@ static int check_shape(const struct dogwood_policy_set *in, struct box_err *err)
 }
 
 /* The texts of `in` live as long as the set: they are those of s->body. */
-static int compile(struct eng_set *s, const struct dogwood_policy_set *in, dogwood_diags *diags,
-    struct box_err *err)
+static int compile(struct eng_set *s, const struct dogwood_policy_set *in, int64_t tick, bool loose,
+    dogwood_diags *diags, struct box_err *err)
 {
 	size_t *start = ARENA_VEC(&s->a, size_t, in->n_policies);
 	struct eng_join j = { in->policies, start, in->n_policies };
@@ -109,7 +109,8 @@ static int compile(struct eng_set *s, const struct dogwood_policy_set *in, dogwo
 	struct dw_load load = { .action_schema = source(&in->action_schema),
 		.event_schema = source(&in->event_schema),
 		.macros = source(&in->macros),
-		.tick = DW_TICK_NANO };
+		.tick = tick,
+		.no_validate = loose };
 	AUTO_DW_DIAGS found = { 0 };
 
 	if (start == NULL)
@@ -129,13 +130,14 @@ static int compile(struct eng_set *s, const struct dogwood_policy_set *in, dogwo
 	return rules(s, &j, err);
 }
 
-static int load_body(struct eng_set *s, dogwood_diags *diags, struct box_err *err)
+static int load_body(
+    struct eng_set *s, int64_t tick, bool loose, dogwood_diags *diags, struct box_err *err)
 {
 	struct dogwood_policy_set in;
 
 	if (eng_install_get(buf_sv(&s->body), &s->a, &in, err) < 0)
 		return -1;
-	return compile(s, &in, diags, err);
+	return compile(s, &in, tick, loose, diags, err);
 }
 
 static struct eng_set *set_new(struct box_err *err)
@@ -155,6 +157,12 @@ static struct eng_set *set_new(struct box_err *err)
 int eng_set_load(const struct dogwood_policy_set *in, dogwood_diags *diags, struct eng_set **out,
     struct box_err *err)
 {
+	return eng_set_load_for(in, DW_TICK_NANO, false, diags, out, err);
+}
+
+int eng_set_load_for(const struct dogwood_policy_set *in, int64_t tick, bool loose,
+    dogwood_diags *diags, struct eng_set **out, struct box_err *err)
+{
 	struct eng_set *s;
 
 	if (check_shape(in, err) < 0 || (s = set_new(err)) == NULL)
@@ -166,7 +174,7 @@ int eng_set_load(const struct dogwood_policy_set *in, dogwood_diags *diags, stru
 		    err, BOX_ELIMIT, 0, "the policies and schemas are too large together");
 		goto fail;
 	}
-	if (load_body(s, diags, err) < 0)
+	if (load_body(s, tick, loose, diags, err) < 0)
 		goto fail;
 	*out = s;
 	return 0;
@@ -186,7 +194,7 @@ int eng_set_decode(sv body, struct eng_set **out, struct box_err *err)
 		(void)box_nomem(err, "a policy set");
 		goto fail;
 	}
-	if (load_body(s, NULL, err) < 0) {
+	if (load_body(s, DW_TICK_NANO, false, NULL, err) < 0) {
 		if (err != NULL && err->code == BOX_ECONFIG)
 			err->code = BOX_ECORRUPT;
 		(void)box_wrap(err, "an installed policy set does not load any more");

@@ -23,6 +23,10 @@ struct eng_set {
 /* Compile. Findings are added to diags (may be NULL). BOX_ECONFIG when the set is refused. */
 int eng_set_load(const struct dogwood_policy_set *in, dogwood_diags *diags, struct eng_set **out,
     struct box_err *err);
+/* The same for other uses of the language: tick as in struct dw_load; loose: skip the checks
+ * against the schemas. */
+int eng_set_load_for(const struct dogwood_policy_set *in, int64_t tick, bool loose,
+    dogwood_diags *diags, struct eng_set **out, struct box_err *err);
 /* From the body of an install record. A set that does not compile any more is BOX_ECORRUPT:
  * without it the history after it means nothing. */
 int eng_set_decode(sv body, struct eng_set **out, struct box_err *err);

@@ -1,0 +1,126 @@
+/* dogwood check: does this policy set load? dogwood explain, expand: what it became. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dogwood-cmd/cmd.h"
+
+#include "base/ban.h"
+
+static const char help_check[] =
+    "Usage: dogwood check [OPTIONS] POLICY...\n\n"
+    "Parse, expand and check policies, as installing them would. Several files form one set.\n"
+    "`-` is standard input.\n\n" CMD_POLICY_HELP
+    "  -j, --json          findings as a JSON object on standard output\n\n"
+    "Example:\n"
+    "  dogwood check -s actions.cedarschema policy.dw\n\n"
+    "Exit status: 0 the set loads (there may be warnings), 2 it is refused, 1 cannot be read.\n";
+
+static const char help_explain[] = "Usage: dogwood explain [OPTIONS] POLICY...\n\n"
+                                   "One line for each temporal clause: how it is evaluated, what "
+                                   "it keeps, what it costs.\n\n" CMD_POLICY_HELP "\nExample:\n"
+                                   "  dogwood explain -s actions.cedarschema policy.dw\n";
+
+static const char help_expand[] = "Usage: dogwood expand [OPTIONS] POLICY...\n\n"
+                                  "The plain Cedar policies that the set becomes, and the clauses "
+                                  "taken out of them.\n\n" CMD_POLICY_HELP "\nExample:\n"
+                                  "  dogwood expand -s actions.cedarschema policy.dw\n";
+
+static const struct option options[] = { CMD_POLICY_LONG(0), { "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
+
+/* Options and files of all three. -1: go on; else an exit status. */
+static int setup(const struct cmd *self, int argc, char **argv, const char *shorts,
+    struct cmd_policy *p, bool *json)
+{
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, shorts, options, NULL)) != -1) {
+		if (cmd_policy_option(p, opt, optarg))
+			continue;
+		if (opt != 'j' || json == NULL)
+			return cmd_usage(self, opt);
+		*json = true;
+	}
+	if (optind == argc)
+		return cmd_error("no policy file is named; try `dogwood %s --help`", self->name);
+	opt = cmd_policy_read(p, argv + optind, argc - optind);
+	return opt == CMD_OK ? -1 : opt;
+}
+
+static int print_json(const dogwood_diags *d, bool ok, const struct dogwood_error *err)
+{
+	AUTO_BUF b = buf_with((size_t)32 << 20);
+	char *list = dogwood_diags_json(d);
+
+	buf_putf(&b, "{\"ok\":%s,\"diagnostics\":", ok ? "true" : "false");
+	buf_put_c(&b, list != NULL ? list : "[]");
+	if (!ok && dogwood_diags_errors(d) == 0) {
+		buf_put_c(&b, ",\"error\":");
+		buf_put_json(&b, sv_c(err->msg));
+	}
+	buf_put_c(&b, "}\n");
+	dogwood_free(list);
+	return cmd_print(&b);
+}
+
+static int run_check(const struct cmd *self, int argc, char **argv)
+{
+	AUTO_CMD_POLICY p = { 0 };
+	bool json = false, ok;
+	struct dogwood_error err = { 0 };
+	dogwood_diags *d;
+	char *text = NULL;
+	int rc = setup(self, argc, argv, "hj" CMD_POLICY_SHORT, &p, &json);
+
+	if (rc >= 0)
+		return rc;
+	d = dogwood_diags_new();
+	if (d == NULL)
+		return cmd_error("no memory");
+	ok = dogwood_policy_check(&p.set, d, &err) == 0;
+	rc = ok ? CMD_OK : CMD_REFUSED;
+	if (json) {
+		if (print_json(d, ok, &err) != CMD_OK)
+			rc = CMD_USAGE;
+	} else {
+		text = dogwood_diags_text(d, isatty(STDERR_FILENO) ? DOGWOOD_RENDER_COLOUR : 0);
+		(void)fputs(text != NULL ? text : "", stderr);
+		if (!ok && dogwood_diags_errors(d) == 0)
+			(void)cmd_error("%s", err.msg);
+		if (ok)
+			(void)printf("OK: %zu finding%s\n", dogwood_diags_count(d),
+			    dogwood_diags_count(d) == 1 ? "" : "s");
+	}
+	dogwood_free(text);
+	dogwood_diags_free(d);
+	return rc;
+}
+
+static int run_view(const struct cmd *self, int argc, char **argv)
+{
+	AUTO_CMD_POLICY p = { 0 };
+	AUTO_BUF b = buf_with((size_t)64 << 20);
+	struct eng_set *set;
+	int rc = setup(self, argc, argv, "h" CMD_POLICY_SHORT, &p, NULL);
+
+	if (rc >= 0)
+		return rc;
+	set = cmd_policy_load(&p, DW_TICK_NANO, false, &rc);
+	if (set == NULL)
+		return rc;
+	if (self == &cmd_explain)
+		dw_set_explain(set->set, &b);
+	else
+		dw_set_expand(set->set, &b);
+	rc = cmd_print(&b);
+	eng_set_unref(set);
+	return rc;
+}
+
+const struct cmd cmd_check = { "check", "check policies against their schemas", help_check,
+	run_check };
+const struct cmd cmd_explain = { "explain", "how each temporal clause is evaluated, and its cost",
+	help_explain, run_view };
+const struct cmd cmd_expand = { "expand", "the Cedar policies a set becomes", help_expand,
+	run_view };

@@ -1,0 +1,67 @@
+/* cmd: what the verbs of `dogwood` share: the table, options, reading files, and loading a
+ * policy set from them.
+ *
+ * Exit statuses, the same for every verb: see enum cmd_status. */
+#pragma once
+
+#include <dogwood/dogwood.h>
+#include <getopt.h>
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "engine/set.h"
+
+enum cmd_status {
+	CMD_OK = 0,      /* done; for `authorize`: permitted */
+	CMD_USAGE = 1,   /* the command line is wrong, or a file cannot be read */
+	CMD_REFUSED = 2, /* the input was refused: policies, schemas, trace, store */
+	CMD_DENIED = 3   /* `authorize`: denied */
+};
+
+struct cmd {
+	const char *name;
+	const char *summary; /* one line for `dogwood --help` */
+	const char *help;    /* text of `dogwood NAME --help` */
+	int (*run)(const struct cmd *self, int argc, char **argv);
+};
+
+extern const struct cmd cmd_check, cmd_explain, cmd_expand, cmd_authorize, cmd_replay, cmd_log,
+    cmd_fsck;
+
+/* "error: <text>" on stderr. Returns CMD_USAGE, so that a failure is one statement. */
+int cmd_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same for an error value; the status is CMD_USAGE for what the system refused, CMD_REFUSED
+ * otherwise. */
+int cmd_failed(const struct box_err *err);
+/* What to do about an option that getopt does not know, or about --help ('h'). */
+int cmd_usage(const struct cmd *self, int opt);
+/* Write b to stdout. CMD_OK, or CMD_USAGE when stdout failed. */
+int cmd_print(const struct buf *b);
+/* A whole file, or stdin for "-", into the arena. CMD_OK, or CMD_USAGE with the message printed. */
+int cmd_read(struct arena *a, const char *path, size_t max, sv *out);
+
+/* The policies of a command line and what they are checked against. Zero-initialise. */
+struct cmd_policy {
+	const char *schema, *events, *macros; /* NULL: not given */
+	struct arena a;
+	struct dogwood_policy_set set; /* filled by cmd_policy_read */
+};
+#define CMD_POLICY_SHORT "s:e:m:"
+#define CMD_POLICY_LONG(n)                                                                         \
+	[n] = { "schema", required_argument, NULL, 's' },                                          \
+	[n + 1] = { "events", required_argument, NULL, 'e' },                                      \
+	[n + 2] = { "macros", required_argument, NULL, 'm' }
+#define CMD_POLICY_HELP                                                                            \
+	"  -s, --schema FILE   action schema (Cedar schema, human syntax)\n"                       \
+	"  -e, --events FILE   event schema (.dwschema); default: the built-in one\n"              \
+	"  -m, --macros FILE   macro library; default: the built-in one\n"
+/* Handle one option. false: not one of these. */
+bool cmd_policy_option(struct cmd_policy *p, int opt, const char *arg);
+/* Read all files ("-" is stdin). CMD_OK, or an exit status with the message printed. */
+int cmd_policy_read(struct cmd_policy *p, char **files, int n);
+/* Compile for stamps in `tick`s a second; findings go to stderr. NULL: *status says how to exit. */
+struct eng_set *cmd_policy_load(const struct cmd_policy *p, int64_t tick, bool loose, int *status);
+void cmd_policy_fini(struct cmd_policy *p);
+#define AUTO_CMD_POLICY __attribute__((cleanup(cmd_policy_fini))) struct cmd_policy
