@@ -1,10 +1,8 @@
 #!/usr/bin/env python3
 """box-dial between a scripted monitor and a scripted gateway: the order of decisions, the floor, the addresses."""
 
-import os
 import socket
 import struct
-import subprocess
 import threading
 import unittest
 
@@ -15,11 +13,12 @@ FLOOR = "blocked by egress control: link-local and cloud metadata addresses are 
 
 class Dial(unittest.TestCase):
     def start(self, names="", resolve=(), decide=None, connect_ms=0):
+        if names and rig.CONFINED:
+            self.skipTest("a table of names is for the unconfined program")
         self.decide = decide or (lambda host, port, ip: None)
         self.log, self.changed = [], threading.Condition()
         ours, theirs = rig.pair()
-        self.p = subprocess.Popen([rig.RIG, "dial", str(theirs.fileno())], pass_fds=[theirs.fileno()],
-                                  env={"RIG_NAMES": names, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "")})
+        self.p, _ = rig.start("dial", theirs.fileno(), {"RIG_NAMES": names})
         theirs.close()
         self.mon = rig.Channel(ours)
         self.assertEqual(self.mon.recv()[0], rig.MON_HELLO)
@@ -86,6 +85,23 @@ class Dial(unittest.TestCase):
         s = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(s.close)
         return s, s.getsockname()[1]
+
+    def test_system_resolver(self):
+        """Confined, box-dial reads the machine's own resolver files."""
+        if not rig.CONFINED:
+            self.skipTest("only when confined")
+        server, port = self.origin()
+        self.start()
+        self.ask("localhost", port)
+        what = self.answer()
+        while what[1] == "denied":
+            what = self.answer()
+        self.assertEqual(what[1:3], ("socket", "127.0.0.1"))
+        self.ask("no-such-host.invalid", 80)
+        what = self.answer()
+        self.assertEqual(what[1], "failed")
+        self.assertIn("cannot resolve no-such-host.invalid", what[2])
+        self.finish()
 
     def test_order(self):
         server, port = self.origin()

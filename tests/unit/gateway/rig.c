@@ -1,7 +1,9 @@
-/* rig: the gateway, box-dial or the run's CA as a plain program, for tests that play the other side. No confinement: only for tests.
+/* rig: the gateway, box-dial or the run's CA as a plain program, for tests that play the other side.
  *
- *   rig gateway FD   a gateway whose monitor channel is FD
+ *   rig gateway FD   a gateway whose monitor channel is FD; not confined
  *   rig dial FD      a box-dial; names are looked up in the table of its environment: RIG_NAMES="name=addr,addr;name=…"
+ *   rig confined gateway|dial FD PROGRAM
+ *                    the real program, started and confined as the monitor does it; its pid is printed
  *   rig ca NAME      prints the CA's certificate (PEM) and an empty line, then answers lines on standard input:
  *                    "leaf HOST SPKI-hex" -> certificate DER in hex, or "error …"; "server HOST" -> certificate and key (PEM), an empty line */
 #include <arpa/inet.h>
@@ -12,8 +14,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "contain/worker.h"
 #include "dial/dial.h"
 #include "gateway/gw.h"
 #include "monitor/ca.h"
@@ -82,6 +87,26 @@ static int run_dial(int fd)
 	if (status != 0)
 		(void)fprintf(stderr, "rig: %s\n", err.msg);
 	return status;
+}
+
+/* 77 when this machine cannot build the confinement. */
+static int run_confined(enum worker_profile profile, int fd, const char *program)
+{
+	struct worker_spec spec = { .profile = profile, .program = program, .name = "worker", .channel = fd, .err_fd = 2 };
+	struct box_err err = { 0 };
+	pid_t pid;
+	int pidfd, status;
+
+	if (worker_spawn(&spec, &pid, &pidfd, &err) < 0) {
+		(void)fprintf(stderr, "rig: %s\n", err.msg);
+		return 77;
+	}
+	(void)close(fd);
+	(void)printf("%d\n", (int)pid);
+	(void)fflush(stdout);
+	if (waitpid(pid, &status, 0) != pid)
+		return 1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 static void print_hex(sv s)
@@ -165,6 +190,9 @@ int main(int argc, char **argv)
 		return run_gateway(atoi(argv[2]));
 	if (argc == 3 && sv_eq(sv_c(argv[1]), SV("dial")))
 		return run_dial(atoi(argv[2]));
+	if (argc == 5 && sv_eq(sv_c(argv[1]), SV("confined")))
+		return run_confined(sv_eq(sv_c(argv[2]), SV("dial")) ? WORKER_DIAL : WORKER_GATEWAY,
+		    atoi(argv[3]), argv[4]);
 	if (argc == 3 && sv_eq(sv_c(argv[1]), SV("ca")))
 		return run_ca(argv[2]);
 	(void)fprintf(stderr, "usage: rig gateway|dial FD, rig ca NAME\n");

@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import unittest
 
 MON_HELLO, MON_START, MON_STOP = 1, 16, 18
 MON_ASK_CONNECT, MON_ASK_HTTP, MON_VERDICT, MON_DONE_CONNECT, MON_DONE_HTTP = 35, 36, 48, 66, 67
@@ -17,6 +18,7 @@ GW_PEM, GW_ROUTE, GW_LISTENER, GW_UNLISTEN, GW_LEAF = 400, 401, 408, 409, 410
 GW_ASK_LEAF, GW_CONTROL = 424, 425
 ROUTE_NONE = 0xFFFF
 RIG = os.environ["GATEWAY_RIG"]
+CONFINED = os.environ.get("GATEWAY_CONFINED")  # folder with box-gateway and box-dial: run those, confined
 LIMIT = 20  # seconds any single wait may take
 
 
@@ -73,6 +75,21 @@ def pair():
     for s in (a, b):
         s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 262144)
     return a, b
+
+
+def start(program, fd, env):
+    """Start the gateway or box-dial; returns the process and the pid of the program itself."""
+    if not CONFINED:
+        env["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "")
+        p = subprocess.Popen([RIG, program, str(fd)], pass_fds=[fd], env=env)
+        return p, p.pid
+    path = os.path.join(CONFINED, program, "box-" + program)
+    p = subprocess.Popen([RIG, "confined", program, str(fd), path], pass_fds=[fd], stdout=subprocess.PIPE, text=True)
+    pid = p.stdout.readline()
+    p.stdout.close()
+    if not pid:
+        raise unittest.SkipTest("this machine does not let workers be confined")
+    return p, int(pid)
 
 
 class Authority:
@@ -225,8 +242,7 @@ class World:
         self.leaves = 0
         self.changed = threading.Condition()
         ours, theirs = pair()
-        self.p = subprocess.Popen([RIG, "gateway", str(theirs.fileno())], pass_fds=[theirs.fileno()],
-                                  env={"SSLKEYLOGFILE": "/dev/full", "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "")})
+        self.p, self.pid = start("gateway", theirs.fileno(), {"SSLKEYLOGFILE": "/dev/full"})
         theirs.close()
         self.mon = Channel(ours)
         kind, _, body, _ = self.mon.recv()
@@ -360,7 +376,7 @@ class World:
         return ctx.wrap_socket(s, server_hostname=None if no_sni else (sni or host))
 
     def rss_kb(self, what="VmHWM"):
-        with open(f"/proc/{self.p.pid}/status") as f:
+        with open(f"/proc/{self.pid}/status") as f:
             for line in f:
                 if line.startswith(what):
                     return int(line.split()[1])
