@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cedar/validate.h"
+#include "dogwood/diags.h"
 #include "dogwood/macro.h"
 #include "dogwood/safety.h"
 #include "dogwood/set_impl.h"
@@ -567,6 +568,7 @@ struct dw_set *dw_load(const struct dw_load *in, struct dw_diags *d, struct box_
 	s->tick = in->tick > 0 ? in->tick : DW_TICK_SECOND;
 	s->syms = cedar_syms_new(SYMS_LIMIT);
 	s->src.text = arena_dup(&s->a, in->policy.text);
+	s->source_name = arena_dup(&s->a, in->policy.name);
 	if (s->syms == NULL || s->src.text.p == NULL) {
 		dw_set_free(s);
 		box_nomem(err, "a policy set");
@@ -599,59 +601,27 @@ struct dw_set *dw_load(const struct dw_load *in, struct dw_diags *d, struct box_
 
 /* ---- findings ---- */
 
-static sv line_at(sv text, size_t off)
-{
-	size_t from = off < text.n ? off : text.n, to = from;
-
-	while (from > 0 && text.p[from - 1] != '\n')
-		from--;
-	while (to < text.n && text.p[to] != '\n')
-		to++;
-	return sv_sub(text, from, to - from);
-}
-
 static void publish(
     struct dw_diags *d, const struct cedar_diags *ds, const struct dw_source *src, struct dw_set *s)
 {
-	if (d->a.limit == 0)
-		d->a.limit = DW_SOURCE_MAX * 2;
+	size_t errors = d->errors;
+
 	for (size_t i = 0; i < ds->n; i++) {
 		const struct cedar_diag *x = &ds->d[i];
-		struct dw_diag y = { .code = x->code, .rule = -1 };
+		struct dw_diag y = {
+			.code = x->code, .message = x->message, .help = x->hint, .rule = -1
+		};
 
-		if (d->n == d->cap) {
-			size_t cap = d->cap != 0 ? d->cap * 2 : 16;
-			struct dw_diag *v = arena_grow(&d->a, d->v, d->n, cap, sizeof(*v));
-
-			if (v == NULL) {
-				d->cut = true;
-				break;
-			}
-			d->v = v;
-			d->cap = cap;
-		}
 		y.severity = x->severity == CEDAR_ERROR ? DW_ERROR : DW_WARNING;
-		y.message = arena_dup(&d->a, x->message);
-		y.help = arena_dup(&d->a, x->hint);
-		y.file = arena_dup(&d->a, src->name);
-		if (x->span.line != 0) {
-			y.start = x->span.off;
-			y.len = x->span.len;
-			y.line = x->span.line;
-			y.column = x->span.col;
-			y.line_text = arena_dup(&d->a, line_at(src->text, x->span.off));
-		}
 		for (size_t k = 0; s != NULL && k < s->src.n_policy && x->span.line != 0; k++) {
 			const struct cedar_span *p = &s->src.policy[k].span;
 
 			if (x->span.off >= p->off && x->span.off - p->off < p->len)
 				y.rule = (int32_t)k;
 		}
-		if (y.severity == DW_WARNING)
-			d->warnings++;
-		d->v[d->n++] = y;
+		dw_diags_add(d, &y, src->name, src->text, &x->span);
 	}
 	/* Findings that were only counted are findings. */
-	d->errors += ds->errors;
+	d->errors = errors + ds->errors;
 	d->cut = d->cut || ds->dropped != 0;
 }

@@ -20,6 +20,7 @@ struct dw_set {
 	struct arena a;
 	struct cedar_syms *syms;
 	struct cedar_source src;
+	sv source_name;
 	struct cedar_schema *schema; /* NULL: none was given */
 	struct dw_eschema *events;
 	struct cedar_policies *policies;

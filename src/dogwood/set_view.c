@@ -1,6 +1,7 @@
 /* Looking at a loaded set, and printing findings. See policyset.h. */
 #include <stdlib.h>
 
+#include "dogwood/diags.h"
 #include "dogwood/set_impl.h"
 
 #include "base/ban.h"
@@ -9,6 +10,52 @@ void dw_diags_fini(struct dw_diags *d)
 {
 	arena_free(&d->a);
 	*d = (struct dw_diags){ 0 };
+}
+
+static sv line_at(sv text, size_t off)
+{
+	size_t from = off < text.n ? off : text.n, to = from;
+
+	while (from > 0 && text.p[from - 1] != '\n')
+		from--;
+	while (to < text.n && text.p[to] != '\n')
+		to++;
+	return sv_sub(text, from, to - from);
+}
+
+void dw_diags_add(
+    struct dw_diags *d, const struct dw_diag *x, sv file, sv text, const struct cedar_span *at)
+{
+	struct dw_diag y = *x;
+
+	if (d->a.limit == 0)
+		d->a.limit = DW_SOURCE_MAX * 2;
+	if (y.severity == DW_ERROR)
+		d->errors++;
+	else
+		d->warnings++;
+	if (d->n == d->cap) {
+		size_t cap = d->cap != 0 ? d->cap * 2 : 16;
+		struct dw_diag *v = arena_grow(&d->a, d->v, d->n, cap, sizeof(*v));
+
+		if (v == NULL) {
+			d->cut = true;
+			return;
+		}
+		d->v = v;
+		d->cap = cap;
+	}
+	y.message = arena_dup(&d->a, x->message);
+	y.help = arena_dup(&d->a, x->help);
+	y.file = arena_dup(&d->a, file);
+	if (at != NULL && at->line != 0) {
+		y.start = at->off;
+		y.len = at->len;
+		y.line = at->line;
+		y.column = at->col;
+		y.line_text = arena_dup(&d->a, line_at(text, at->off));
+	}
+	d->v[d->n++] = y;
 }
 
 void dw_diags_print(const struct dw_diags *d, struct buf *out)
