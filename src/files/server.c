@@ -577,7 +577,7 @@ int srv_start(struct srv *s, int fd, struct box_err *err)
 	return reach_init(&s->reach, &s->msg.body, tmp, err);
 }
 
-int srv_run(struct srv *s, struct box_err *err)
+int srv_open(struct srv *s, struct box_err *err)
 {
 	s->base = event_base_new();
 	if (s->base == NULL)
@@ -588,17 +588,31 @@ int srv_run(struct srv *s, struct box_err *err)
 	if (s->mon.rd == NULL || s->mon.wr == NULL || s->tick == NULL ||
 	    event_add(s->mon.rd, NULL) != 0)
 		return box_nomem(err, "the event loop");
-	while (!s->stop && !s->mon.broken) {
-		if (event_base_loop(s->base, EVLOOP_ONCE) != 0)
-			return box_fail(err, BOX_ESYS, errno, "wait for events");
-		sweep(s);
-	}
-	if (s->mon.broken && s->err.code != BOX_OK && s->err.sys != EAGAIN) {
+	return 0;
+}
+
+int srv_turn(struct srv *s, bool wait, struct box_err *err)
+{
+	if (event_base_loop(s->base, EVLOOP_ONCE | (wait ? 0 : EVLOOP_NONBLOCK)) < 0)
+		return box_fail(err, BOX_ESYS, errno, "wait for events");
+	sweep(s);
+	return s->stop || s->mon.broken;
+}
+
+int srv_run(struct srv *s, struct box_err *err)
+{
+	int r;
+
+	if (srv_open(s, err) != 0)
+		return -1;
+	while ((r = srv_turn(s, true, err)) == 0)
+		continue;
+	if (r > 0 && s->mon.broken && s->err.code != BOX_OK && s->err.sys != EAGAIN) {
 		if (err != NULL)
 			*err = s->err;
 		return -1;
 	}
-	return 0;
+	return r < 0 ? -1 : 0;
 }
 
 void srv_fini(struct srv *s)

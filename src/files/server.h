@@ -133,6 +133,9 @@ struct srv {
 /* Serve on the monitor's channel (taken over, also on failure): START was read into s->reach before (srv_start). 0 after MON_STOP or when the monitor closed,
  * -1 with err set when box-files cannot go on. */
 int srv_run(struct srv *s, struct box_err *err);
+/* The parts of srv_run: make the loop ready; one turn of it (0: go on, 1: ended, -1: error). */
+int srv_open(struct srv *s, struct box_err *err);
+int srv_turn(struct srv *s, bool wait, struct box_err *err);
 /* Say HELLO, wait for START, fill s->reach. fd is taken over. */
 int srv_start(struct srv *s, int fd, struct box_err *err);
 void srv_fini(struct srv *s);

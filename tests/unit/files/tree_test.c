@@ -288,8 +288,8 @@ static void test_move_across(void **state)
 	char cmd[512], to[256];
 	struct stat before, after;
 
-	(void)snprintf(cmd, sizeof(cmd), "mkdir %s/mnt; mount -t tmpfs none %s/mnt 2>/dev/null", k->ws,
-	    k->ws);
+	(void)snprintf(
+	    cmd, sizeof(cmd), "mkdir %s/mnt; mount -t tmpfs none %s/mnt 2>/dev/null", k->ws, k->ws);
 	if (geteuid() != 0 || system(cmd) != 0)
 		skip();
 	make_tree(k);
