@@ -88,7 +88,7 @@ static char *state_of(const char *dir)
 {
 	static char out[2][1 << 16];
 	static int turn;
-	char cmd[1024];
+	char cmd[2048];
 	FILE *p;
 
 	turn ^= 1;
@@ -286,7 +286,7 @@ static void test_race(void **state)
 	run_race(k, "p/x");
 	assert_string_equal(state_of(k->dir), before);
 	/* One level higher: outside then needs x/f. */
-	char cmd[1024];
+	char cmd[2048];
 	(void)snprintf(cmd, sizeof(cmd),
 	    "rm -rf %s/y %s/p; mkdir -p %s/p/x %s/x; echo outside > %s/x/f; ln -s %s %s/y", k->ws,
 	    k->ws, k->ws, k->outside, k->outside, k->outside, k->ws);
