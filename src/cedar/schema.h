@@ -110,8 +110,11 @@ void cedar_schema_put(struct buf *b, const struct cedar_schema_src *s);
 void cedar_schema_put_json(struct buf *b, const struct cedar_schema_src *s);
 /* The action of a namespace, or NULL. */
 struct cedar_saction *cedar_schema_src_action(struct cedar_schema_src *s, sv ns, sv id);
-/* Add (or replace) an attribute of the record type *ty (NULL: a new empty record), in place. A context that is a common type
- * must have been resolved by the caller (cedar_schema_sty_of). -1 when a is full. */
+/* Make the context of an action of namespace ns a record of its own: a common type it names is copied in (its names made whole), so
+ * that attributes can be added to this action alone. 0, or -1 without room or when the name means no record. */
+int cedar_schema_own_context(struct cedar_syms *t, struct arena *a, struct cedar_schema_src *s, sv ns,
+    struct cedar_saction *x);
+/* Add (or replace) an attribute of the record type *ty (NULL: a new empty record), in place. -1 when a is full. */
 int cedar_sty_add(
     struct arena *a, struct cedar_sty **ty, cedar_sym name, struct cedar_sty *type, bool required);
 

@@ -1,0 +1,1042 @@
+/* Declarations to the resolved schema: names looked up, common types replaced, hierarchies closed. Spec 3.5.
+ *
+ * Names: a path of several parts is whole; a single part is tried in the current namespace, then in the empty one; in each as
+ * common type first, then as entity type; then as primitive or extension type. Hostile input: common types may form cycles or
+ * grow exponentially, so both are checked. */
+#include "cedar/schema.h"
+#include "cedar/schema_priv.h"
+#include "cedar/smap.h"
+#include "cedar/sort.h"
+
+#include <stdlib.h>
+
+#include "base/ban.h"
+
+struct common {
+	const struct cedar_scommon *decl;
+	cedar_sym ns;
+	const struct cedar_type *type;
+	size_t size; /* nodes of type written out */
+	enum { C_NEW, C_OPEN, C_DONE } state;
+};
+
+struct res {
+	struct cedar_syms *t;
+	struct arena *a;
+	struct cedar_diags *ds;
+	const struct cedar_schema_src *src;
+	struct cedar_schema *out;
+	struct smap commons; /* whole name -> struct common */
+	struct smap etypes;  /* whole name -> struct cedar_entity_type, action types too */
+	struct smap actions; /* (type, id) -> struct cedar_action */
+	cedar_sym none;
+	size_t links;
+	unsigned depth;
+	bool failed;
+};
+
+static const struct cedar_type ty_builtin[] = {
+	{ .kind = CEDAR_TY_BOOL },
+	{ .kind = CEDAR_TY_LONG },
+	{ .kind = CEDAR_TY_STRING },
+	{ .kind = CEDAR_TY_DECIMAL },
+	{ .kind = CEDAR_TY_IP },
+	{ .kind = CEDAR_TY_DATETIME },
+	{ .kind = CEDAR_TY_DURATION },
+};
+static const char *const builtin_name[] = { "Bool", "Long", "String", "decimal", "ipaddr", "datetime",
+	"duration" };
+#define N_BUILTIN 7
+
+static void fail(struct res *r, const struct cedar_span *at, const char *before, sv name,
+    const char *after, const char *hint)
+{
+	cedar_diag_add(r->ds, CEDAR_ERROR, "schema", at != NULL && at->line != 0 ? at : NULL, hint,
+	    "%s`" SV_FMT "`%s", before, SV_ARG(name), after);
+	r->failed = true;
+}
+
+static void *nomem(struct res *r)
+{
+	if (!r->failed)
+		cedar_diag_add(r->ds, CEDAR_ERROR, "limit", NULL, NULL,
+		    "the schema needs more memory than is allowed");
+	r->failed = true;
+	return NULL;
+}
+
+static cedar_sym whole(struct res *r, cedar_sym ns, cedar_sym name)
+{
+	cedar_sym s = schema_join(r->t, r->a, ns, name);
+
+	return s != NULL ? s : nomem(r);
+}
+
+static const struct cedar_type *builtin(sv name)
+{
+	size_t i;
+
+	for (i = 0; i < N_BUILTIN; i++)
+		if (sv_eq(name, sv_c(builtin_name[i])))
+			return &ty_builtin[i];
+	return NULL;
+}
+
+/* ---- definitions -------------------------------------------------------------------------------------------------- */
+
+static bool is_type_word(sv s)
+{
+	static const char *const words[] = { "Bool", "Boolean", "Entity", "Extension", "Long", "Record",
+		"Set", "String" };
+	size_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (sv_eq(s, sv_c(words[i])))
+			return true;
+	return false;
+}
+
+static void define_common(struct res *r, cedar_sym ns, const struct cedar_scommon *d)
+{
+	struct common *c = ARENA_NEW(r->a, struct common);
+	cedar_sym n = whole(r, ns, d->name);
+
+	if (c == NULL || n == NULL) {
+		nomem(r);
+		return;
+	}
+	if (is_type_word(cedar_sv(d->name)))
+		fail(r, &d->span, "this is reserved and cannot be the basename of a common-type declaration: ",
+		    cedar_sv(d->name), "", NULL);
+	c->decl = d;
+	c->ns = ns;
+	switch (smap_add(&r->commons, n, NULL, c)) {
+	case 0:
+		fail(r, &d->span, "common type ", cedar_sv(n), " is declared twice", NULL);
+		break;
+	case -1:
+		nomem(r);
+	}
+}
+
+static struct cedar_entity_type *add_etype(struct res *r, cedar_sym n)
+{
+	struct cedar_entity_type *e = ARENA_NEW(r->a, struct cedar_entity_type);
+
+	if (e == NULL)
+		return nomem(r);
+	e->name = n;
+	switch (smap_add(&r->etypes, n, NULL, e)) {
+	case 0:
+		return NULL;
+	case -1:
+		return nomem(r);
+	}
+	return e;
+}
+
+static void define_entity(struct res *r, cedar_sym ns, const struct cedar_sentity *d)
+{
+	cedar_sym n = whole(r, ns, d->name);
+	struct cedar_entity_type *e;
+
+	if (n == NULL)
+		return;
+	if (sv_eq(cedar_sv(d->name), SV("Action"))) {
+		fail(r, &d->span, "entity type ", cedar_sv(d->name),
+		    " is reserved for actions and cannot be declared", NULL);
+		return;
+	}
+	e = add_etype(r, n);
+	if (e != NULL) {
+		e->decl = d;
+		e->enum_id = d->enum_id;
+		e->n_enum = d->n_enum;
+	} else if (!r->failed) {
+		fail(r, &d->span, "entity type ", cedar_sv(n), " is declared twice", NULL);
+	}
+}
+
+static void define_action(struct res *r, cedar_sym ns, const struct cedar_saction *d)
+{
+	cedar_sym word = cedar_intern(r->t, SV("Action")), type;
+	struct cedar_action *x = ARENA_NEW(r->a, struct cedar_action);
+	struct cedar_entity_type *e;
+
+	if (word == NULL || x == NULL) {
+		nomem(r);
+		return;
+	}
+	type = whole(r, ns, word);
+	if (type == NULL)
+		return;
+	x->uid = (struct cedar_uid){ type, d->id };
+	x->decl = d;
+	switch (smap_add(&r->actions, type, d->id, x)) {
+	case 0:
+		fail(r, &d->span, "action ", cedar_sv(d->id), " is declared twice", NULL);
+		return;
+	case -1:
+		nomem(r);
+		return;
+	}
+	e = smap_get(&r->etypes, type, NULL);
+	if (e == NULL)
+		e = add_etype(r, type);
+	if (e != NULL)
+		e->is_action = true;
+}
+
+/* A name of the empty namespace must not be declared again in another one: a reader could take one for the other. */
+static void check_shadowing(struct res *r)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < r->src->n_ns; i++) {
+		const struct cedar_snamespace *ns = &r->src->ns[i];
+
+		if (ns->name == r->none)
+			continue;
+		for (j = 0; j < ns->n_common; j++)
+			if (smap_get(&r->commons, ns->common[j].name, NULL) != NULL ||
+			    smap_get(&r->etypes, ns->common[j].name, NULL) != NULL)
+				fail(r, &ns->common[j].span, "the definition of ",
+				    cedar_sv(ns->common[j].name),
+				    " illegally shadows the definition in the empty namespace", "rename one of them");
+		for (j = 0; j < ns->n_entity; j++)
+			if (smap_get(&r->commons, ns->entity[j].name, NULL) != NULL ||
+			    smap_get(&r->etypes, ns->entity[j].name, NULL) != NULL)
+				fail(r, &ns->entity[j].span, "the definition of ",
+				    cedar_sv(ns->entity[j].name),
+				    " illegally shadows the definition in the empty namespace", "rename one of them");
+		for (j = 0; j < ns->n_action; j++)
+			if (smap_get(&r->actions, cedar_intern(r->t, SV("Action")), ns->action[j].id) != NULL)
+				fail(r, &ns->action[j].span, "the definition of action ",
+				    cedar_sv(ns->action[j].id),
+				    " illegally shadows the definition in the empty namespace", "rename one of them");
+	}
+}
+
+/* ---- types -------------------------------------------------------------------------------------------------------- */
+
+static const struct cedar_type *resolve(struct res *r, cedar_sym ns, const struct cedar_sty *s, size_t *size);
+
+static const struct cedar_type *resolve_common(struct res *r, struct common *c, size_t *size)
+{
+	if (c->state == C_OPEN) {
+		fail(r, &c->decl->span, "cycle in common type references containing type ",
+		    cedar_sv(c->decl->name), "", NULL);
+		return NULL;
+	}
+	if (c->state == C_NEW) {
+		c->state = C_OPEN;
+		c->type = resolve(r, c->ns, c->decl->type, &c->size);
+		c->state = C_DONE;
+	}
+	*size += c->size;
+	return c->type;
+}
+
+static const struct cedar_type *entity_type(struct res *r, const struct cedar_entity_type *e)
+{
+	struct cedar_type *ty = ARENA_NEW(r->a, struct cedar_type);
+
+	if (ty == NULL)
+		return nomem(r);
+	ty->kind = CEDAR_TY_ENTITY;
+	ty->ent = e;
+	return ty;
+}
+
+static sv near_name(struct res *r, sv word)
+{
+	sv v[512];
+	size_t i, n = 0;
+
+	for (i = 0; i < r->etypes.n_slot && n < 256; i++)
+		if (r->etypes.slot[i].value != NULL)
+			v[n++] = cedar_sv(r->etypes.slot[i].a);
+	for (i = 0; i < r->commons.n_slot && n < 500; i++)
+		if (r->commons.slot[i].value != NULL)
+			v[n++] = cedar_sv(r->commons.slot[i].a);
+	for (i = 0; i < N_BUILTIN; i++)
+		v[n++] = sv_c(builtin_name[i]);
+	return cedar_nearest(word, v, n);
+}
+
+static void unknown(struct res *r, const struct cedar_span *at, const char *what, cedar_sym name)
+{
+	sv near = near_name(r, cedar_sv(name));
+	const char *hint =
+	    near.n != 0 ? arena_printf(r->a, "did you mean `" SV_FMT "`?", SV_ARG(near)) : NULL;
+
+	fail(r, at, what, cedar_sv(name), "", hint);
+}
+
+/* The two whole names a written one can mean; the second NULL when there is one only. */
+static bool possible(struct res *r, cedar_sym ns, cedar_sym name, cedar_sym out[2])
+{
+	out[0] = name;
+	out[1] = NULL;
+	if (sv_find(cedar_sv(name), ':') >= 0 || ns == r->none)
+		return true;
+	out[0] = whole(r, ns, name);
+	out[1] = name;
+	return out[0] != NULL;
+}
+
+static const struct cedar_type *resolve_name(struct res *r, cedar_sym ns, const struct cedar_sty *s,
+    size_t *size)
+{
+	bool common = s->kind != CEDAR_STY_ENTITY, entity = s->kind != CEDAR_STY_COMMON;
+	const struct cedar_type *b;
+	cedar_sym n[2];
+	sv text = cedar_sv(s->name);
+	int i;
+
+	(*size)++;
+	if (!possible(r, ns, s->name, n))
+		return NULL;
+	for (i = 0; i < 2 && n[i] != NULL; i++) {
+		struct common *c = common ? smap_get(&r->commons, n[i], NULL) : NULL;
+		struct cedar_entity_type *e = entity ? smap_get(&r->etypes, n[i], NULL) : NULL;
+
+		if (c != NULL)
+			return resolve_common(r, c, size);
+		if (e != NULL)
+			return entity_type(r, e);
+	}
+	if (common) {
+		/* The short name of a primitive gives way to a declaration of that name in the empty namespace. */
+		if (sv_starts(text, SV("__cedar::")))
+			text = sv_sub(text, 9, SIZE_MAX);
+		else if (smap_get(&r->etypes, s->name, NULL) != NULL)
+			text = SV("");
+		b = builtin(text);
+		if (b != NULL)
+			return b;
+	}
+	unknown(r, &s->span,
+	    s->kind == CEDAR_STY_ENTITY ? "undeclared entity type: " :
+	    s->kind == CEDAR_STY_COMMON ? "undeclared common type: " :
+					  "failed to resolve type: ",
+	    s->name);
+	return NULL;
+}
+
+static int by_attr(const void *a, const void *b)
+{
+	return sv_cmp(
+	    cedar_sv(((const struct cedar_attr *)a)->name), cedar_sv(((const struct cedar_attr *)b)->name));
+}
+
+static const struct cedar_type *resolve_record(struct res *r, cedar_sym ns, const struct cedar_sty *s,
+    size_t *size)
+{
+	struct cedar_type *ty = ARENA_NEW(r->a, struct cedar_type);
+	struct cedar_attr *v = ARENA_VEC(r->a, struct cedar_attr, s->n_attr);
+	bool good = true;
+	uint32_t i, j, n = 0;
+
+	if (ty == NULL || v == NULL)
+		return nomem(r);
+	if (s->open) {
+		cedar_diag_add(r->ds, CEDAR_ERROR, "schema", NULL, "list the attributes",
+		    "records and entities with `additionalAttributes` are experimental and not supported");
+		r->failed = true;
+	}
+	for (i = 0; i < s->n_attr; i++) {
+		/* Of an attribute declared twice the last one holds, as in the reference. */
+		for (j = 0; j < n && j < 1024; j++)
+			if (v[j].name == s->attr[i].name)
+				break;
+		if (j == 1024)
+			j = n;
+		v[j].name = s->attr[i].name;
+		v[j].required = s->attr[i].required;
+		v[j].type = resolve(r, ns, s->attr[i].type, size);
+		if (v[j].type == NULL)
+			good = false;
+		if (j == n)
+			n++;
+	}
+	cedar_sort(v, n, sizeof(*v), by_attr);
+	ty->kind = CEDAR_TY_RECORD;
+	ty->attr = v;
+	ty->n_attr = n;
+	return good ? ty : NULL;
+}
+
+static const struct cedar_type *resolve(struct res *r, cedar_sym ns, const struct cedar_sty *s, size_t *size)
+{
+	const struct cedar_type *ty = NULL, *elem;
+	struct cedar_type *set;
+
+	(*size)++;
+	if (*size > CEDAR_SCHEMA_MAX_TYPE_NODES || ++r->depth > 4 * CEDAR_SCHEMA_MAX_DEPTH) {
+		if (!r->failed)
+			cedar_diag_add(r->ds, CEDAR_ERROR, "limit", NULL, NULL,
+			    "the types of the schema are too large or too deep");
+		r->failed = true;
+		return NULL;
+	}
+	switch (s->kind) {
+	case CEDAR_STY_NAME:
+	case CEDAR_STY_ENTITY:
+	case CEDAR_STY_COMMON:
+		ty = resolve_name(r, ns, s, size);
+		break;
+	case CEDAR_STY_PRIM:
+		ty = builtin(cedar_sv(s->name));
+		if (ty == NULL)
+			fail(r, &s->span, "unknown extension type ", cedar_sv(s->name), "", NULL);
+		break;
+	case CEDAR_STY_SET:
+		elem = resolve(r, ns, s->elem, size);
+		if (elem == NULL)
+			break;
+		set = ARENA_NEW(r->a, struct cedar_type);
+		if (set == NULL)
+			return nomem(r);
+		set->kind = CEDAR_TY_SET;
+		set->elem = elem;
+		ty = set;
+		break;
+	case CEDAR_STY_RECORD:
+		ty = resolve_record(r, ns, s, size);
+		break;
+	}
+	r->depth--;
+	return ty;
+}
+
+/* A shape or context: a record, or what names one. */
+static const struct cedar_type *resolve_shape(struct res *r, cedar_sym ns, const struct cedar_sty *s,
+    const struct cedar_span *at)
+{
+	static const struct cedar_type empty = { .kind = CEDAR_TY_RECORD };
+	const struct cedar_type *ty;
+	size_t size = 0;
+
+	r->depth = 0;
+	if (s == NULL)
+		return &empty;
+	ty = resolve(r, ns, s, &size);
+	if (ty != NULL && ty->kind != CEDAR_TY_RECORD) {
+		cedar_diag_add(r->ds, CEDAR_ERROR, "schema", at->line != 0 ? at : NULL, NULL,
+		    "entity type `shape` or action `context` must be a record type");
+		r->failed = true;
+		return NULL;
+	}
+	return ty;
+}
+
+/* ---- entity types and actions ------------------------------------------------------------------------------------- */
+
+static bool etype_list(struct res *r, cedar_sym ns, const cedar_sym *name, uint32_t n,
+    const struct cedar_span *at, const struct cedar_entity_type ***out, uint32_t *n_out)
+{
+	const struct cedar_entity_type **v = ARENA_VEC(r->a, const struct cedar_entity_type *, n);
+	uint32_t i, j, m = 0;
+	cedar_sym can[2];
+
+	if (v == NULL)
+		return nomem(r) != NULL;
+	for (i = 0; i < n; i++) {
+		struct cedar_entity_type *e = NULL;
+
+		if (!possible(r, ns, name[i], can))
+			return false;
+		for (j = 0; j < 2 && e == NULL && can[j] != NULL; j++)
+			e = smap_get(&r->etypes, can[j], NULL);
+		if (e == NULL) {
+			unknown(r, at, "undeclared entity type: ", name[i]);
+			continue;
+		}
+		for (j = 0; j < m && j < 1024; j++)
+			if (v[j] == e)
+				break;
+		if (j == m || j == 1024)
+			v[m++] = e;
+	}
+	*out = v;
+	*n_out = m;
+	return true;
+}
+
+static void fill_entity(struct res *r, cedar_sym ns, const struct cedar_sentity *d)
+{
+	cedar_sym n = whole(r, ns, d->name);
+	struct cedar_entity_type *e = n != NULL ? smap_get(&r->etypes, n, NULL) : NULL;
+	size_t size = 0;
+
+	if (e == NULL || e->decl != d)
+		return;
+	e->shape = resolve_shape(r, ns, d->shape, &d->span);
+	if (d->tags != NULL) {
+		r->depth = 0;
+		e->tags = resolve(r, ns, d->tags, &size);
+	}
+	if (etype_list(r, ns, d->parent, d->n_parent, &d->span, &e->parent, &e->n_parent)) {
+		uint32_t i;
+
+		for (i = 0; i < e->n_parent; i++)
+			if (e->parent[i]->is_action)
+				fail(r, &d->span, "an entity cannot be a member of the action type ",
+				    cedar_sv(e->parent[i]->name), "", NULL);
+	}
+}
+
+static struct cedar_action *find_parent(struct res *r, cedar_sym ns, const struct cedar_saction_ref *ref)
+{
+	cedar_sym type = ref->type != NULL ? ref->type : cedar_intern(r->t, SV("Action")), can[2];
+	struct cedar_action *x = NULL;
+	int i;
+
+	if (type == NULL || !possible(r, ns, type, can))
+		return nomem(r);
+	for (i = 0; i < 2 && x == NULL && can[i] != NULL; i++)
+		x = smap_get(&r->actions, can[i], ref->id);
+	return x;
+}
+
+static void fill_action(struct res *r, cedar_sym ns, const struct cedar_saction *d)
+{
+	cedar_sym word = cedar_intern(r->t, SV("Action")), type = word != NULL ? whole(r, ns, word) : NULL;
+	struct cedar_action *x = type != NULL ? smap_get(&r->actions, type, d->id) : NULL;
+	uint32_t i;
+
+	if (x == NULL || x->decl != d)
+		return;
+	x->context = resolve_shape(r, ns, d->context, &d->span);
+	etype_list(r, ns, d->principal, d->n_principal, &d->span, &x->principal, &x->n_principal);
+	etype_list(r, ns, d->resource, d->n_resource, &d->span, &x->resource, &x->n_resource);
+	x->parent = ARENA_VEC(r->a, const struct cedar_action *, d->n_parent);
+	if (x->parent == NULL) {
+		nomem(r);
+		return;
+	}
+	for (i = 0; i < d->n_parent; i++) {
+		const struct cedar_action *up = find_parent(r, ns, &d->parent[i]);
+
+		if (up == NULL)
+			fail(r, &d->span, "undeclared action: ", cedar_sv(d->parent[i].id), "", NULL);
+		else
+			x->parent[x->n_parent++] = up;
+	}
+}
+
+static int by_address(const void *a, const void *b)
+{
+	uintptr_t x = (uintptr_t) * (const void *const *)a, y = (uintptr_t) * (const void *const *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* One step of a hierarchy: the parents of a node, and the key it is known by. */
+struct step {
+	const void *const *up;
+	uint32_t n;
+	cedar_sym a, b;
+};
+typedef struct step (*step_fn)(const void *node);
+
+static struct step etype_step(const void *node)
+{
+	const struct cedar_entity_type *e = node;
+
+	return (struct step){ (const void *const *)e->parent, e->n_parent, e->name, NULL };
+}
+
+static struct step action_step(const void *node)
+{
+	const struct cedar_action *x = node;
+
+	return (struct step){ (const void *const *)x->parent, x->n_parent, x->uid.type, x->uid.id };
+}
+
+#define MAX_UP_ALL ((size_t)1 << 22) /* links of all closures together */
+
+/* Every node reachable over parents; the start only when a cycle leads back (*cycle). Vector in the arena, sorted by address. */
+static const void **closure(struct res *r, const void *start, step_fn step, uint32_t *n_out, bool *cycle)
+{
+	AUTO_SMAP seen = { 0 };
+	const void **v = NULL;
+	size_t n = 0, cap = 0, i;
+	struct step at = step(start);
+	uint32_t k;
+
+	*cycle = false;
+	for (i = 0;; i++) {
+		for (k = 0; k < at.n; k++) {
+			struct step up = step(at.up[k]);
+			int fresh = smap_add(&seen, up.a, up.b, r);
+
+			if (at.up[k] == start)
+				*cycle = true;
+			if (fresh == 0)
+				continue;
+			v = schema_room(r->a, v, n, &cap, sizeof(*v));
+			if (fresh < 0 || v == NULL || ++r->links > MAX_UP_ALL)
+				return nomem(r);
+			v[n++] = at.up[k];
+		}
+		if (i == n)
+			break;
+		at = step(v[i]);
+	}
+	if (n > 1)
+		cedar_sort(v, n, sizeof(*v), by_address);
+	*n_out = (uint32_t)n;
+	return v;
+}
+
+static int by_etype(const void *a, const void *b)
+{
+	const struct cedar_entity_type *x = *(struct cedar_entity_type *const *)a;
+	const struct cedar_entity_type *y = *(struct cedar_entity_type *const *)b;
+
+	return sv_cmp(cedar_sv(x->name), cedar_sv(y->name));
+}
+
+static int by_action(const void *a, const void *b)
+{
+	const struct cedar_action *x = *(struct cedar_action *const *)a;
+	const struct cedar_action *y = *(struct cedar_action *const *)b;
+	int c = sv_cmp(cedar_sv(x->uid.type), cedar_sv(y->uid.type));
+
+	return c != 0 ? c : sv_cmp(cedar_sv(x->uid.id), cedar_sv(y->uid.id));
+}
+
+static void collect(struct res *r)
+{
+	struct cedar_schema *s = r->out;
+	size_t i;
+
+	s->etype = ARENA_VEC(r->a, struct cedar_entity_type *, r->etypes.n);
+	s->action = ARENA_VEC(r->a, struct cedar_action *, r->actions.n);
+	if (s->etype == NULL || s->action == NULL) {
+		nomem(r);
+		return;
+	}
+	for (i = 0; i < r->etypes.n_slot; i++)
+		if (r->etypes.slot[i].value != NULL)
+			s->etype[s->n_etype++] = r->etypes.slot[i].value;
+	for (i = 0; i < r->actions.n_slot; i++)
+		if (r->actions.slot[i].value != NULL)
+			s->action[s->n_action++] = r->actions.slot[i].value;
+	cedar_sort(s->etype, s->n_etype, sizeof(struct cedar_entity_type *), by_etype);
+	cedar_sort(s->action, s->n_action, sizeof(struct cedar_action *), by_action);
+}
+
+/* The ancestors of entity types; for action types the types of the ancestors of their actions. */
+static void close_etypes(struct res *r)
+{
+	static const struct cedar_type empty = { .kind = CEDAR_TY_RECORD };
+	struct cedar_schema *s = r->out;
+	bool cycle;
+	size_t i, j;
+	uint32_t k, m;
+
+	for (i = 0; i < s->n_action; i++) {
+		struct cedar_action *x = s->action[i];
+
+		x->ancestor =
+		    (const struct cedar_action **)closure(r, x, action_step, &x->n_ancestor, &cycle);
+		if (cycle)
+			fail(r, &x->decl->span, "action ", cedar_sv(x->uid.id), " is a member of itself", NULL);
+	}
+	for (i = 0; i < s->n_etype; i++) {
+		struct cedar_entity_type *e = s->etype[i];
+		const struct cedar_entity_type **v = NULL;
+		size_t cap = 0, n = 0;
+
+		if (!e->is_action) {
+			e->ancestor = (const struct cedar_entity_type **)closure(
+			    r, e, etype_step, &e->n_ancestor, &cycle);
+			continue;
+		}
+		e->shape = &empty;
+		for (j = 0; j < s->n_action; j++) {
+			const struct cedar_action *x = s->action[j];
+
+			if (x->uid.type != e->name)
+				continue;
+			for (k = 0; k < x->n_ancestor; k++) {
+				const struct cedar_entity_type *up =
+				    smap_get(&r->etypes, x->ancestor[k]->uid.type, NULL);
+
+				for (m = 0; m < n && v[m] != up; m++)
+					;
+				if (m < n || up == e)
+					continue;
+				v = schema_room(r->a, v, n, &cap, sizeof(*v));
+				if (v == NULL) {
+					nomem(r);
+					return;
+				}
+				v[n++] = up;
+			}
+		}
+		e->ancestor = v;
+		e->n_ancestor = (uint32_t)n;
+		if (n > 1)
+			cedar_sort(v, n, sizeof(*v), by_address);
+	}
+}
+
+static void action_store(struct res *r)
+{
+	struct cedar_schema *s = r->out;
+	struct box_err err;
+	size_t i;
+	uint32_t k;
+
+	s->actions = cedar_entities_in(r->a, NULL);
+	for (i = 0; i < s->n_action && !r->failed; i++) {
+		const struct cedar_action *x = s->action[i];
+		struct cedar_uid *up = ARENA_VEC(r->a, struct cedar_uid, x->n_parent);
+		struct cedar_entity_data d = { .uid = x->uid, .parents = up, .n_parents = x->n_parent };
+
+		if (up == NULL) {
+			nomem(r);
+			return;
+		}
+		for (k = 0; k < x->n_parent; k++)
+			up[k] = x->parent[k]->uid;
+		if (cedar_entities_add(&s->actions, &d, &err) < 0) {
+			nomem(r);
+			return;
+		}
+	}
+	if (!r->failed && cedar_entities_close(&s->actions, &err) < 0) {
+		cedar_diag_add(r->ds, CEDAR_ERROR, "schema", NULL, NULL, "%s", err.msg);
+		r->failed = true;
+	}
+}
+
+static void define_all(struct res *r)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < r->src->n_ns; i++) {
+		const struct cedar_snamespace *ns = &r->src->ns[i];
+
+		for (j = 0; j < ns->n_common; j++)
+			define_common(r, ns->name, &ns->common[j]);
+		for (j = 0; j < ns->n_entity; j++)
+			define_entity(r, ns->name, &ns->entity[j]);
+		for (j = 0; j < ns->n_action; j++)
+			define_action(r, ns->name, &ns->action[j]);
+	}
+}
+
+static void fill_all(struct res *r)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < r->src->n_ns; i++) {
+		const struct cedar_snamespace *ns = &r->src->ns[i];
+		size_t size = 0;
+
+		/* Also those nobody uses. */
+		for (j = 0; j < ns->n_common; j++) {
+			cedar_sym n = whole(r, ns->name, ns->common[j].name);
+			struct common *c = n != NULL ? smap_get(&r->commons, n, NULL) : NULL;
+
+			r->depth = 0;
+			size = 0;
+			if (c != NULL)
+				(void)resolve_common(r, c, &size); /* a failure is told already */
+		}
+		for (j = 0; j < ns->n_entity; j++)
+			fill_entity(r, ns->name, &ns->entity[j]);
+		for (j = 0; j < ns->n_action; j++)
+			fill_action(r, ns->name, &ns->action[j]);
+	}
+}
+
+struct cedar_schema *cedar_schema_resolve(struct cedar_syms *t, struct arena *a,
+    const struct cedar_schema_src *src, struct cedar_diags *ds)
+{
+	struct res r = { .t = t, .a = a, .ds = ds, .src = src };
+
+	r.out = ARENA_NEW(a, struct cedar_schema);
+	r.none = cedar_intern(t, SV(""));
+	if (r.out == NULL || r.none == NULL) {
+		nomem(&r);
+	} else {
+		r.out->t = t;
+		r.out->src = src;
+		define_all(&r);
+		check_shadowing(&r);
+		fill_all(&r);
+		collect(&r);
+		if (!r.failed)
+			close_etypes(&r);
+		if (!r.failed)
+			action_store(&r);
+	}
+	smap_fini(&r.commons);
+	smap_fini(&r.etypes);
+	smap_fini(&r.actions);
+	return r.failed ? NULL : r.out;
+}
+
+struct cedar_schema *cedar_schema_load(
+    struct cedar_syms *t, struct arena *a, sv text, bool json, struct cedar_diags *ds)
+{
+	struct cedar_schema_src *src = ARENA_NEW(a, struct cedar_schema_src);
+
+	if (src == NULL) {
+		cedar_diag_add(ds, CEDAR_ERROR, "limit", NULL, NULL, "out of memory");
+		return NULL;
+	}
+	if ((json ? cedar_schema_parse_json(t, a, text, src, ds) :
+		    cedar_schema_parse(t, a, text, src, ds)) < 0)
+		return NULL;
+	return cedar_schema_resolve(t, a, src, ds);
+}
+
+/* ---- questions ---------------------------------------------------------------------------------------------------- */
+
+const struct cedar_entity_type *cedar_schema_etype(const struct cedar_schema *s, cedar_sym name)
+{
+	size_t lo = 0, hi = s->n_etype;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		int c = sv_cmp(cedar_sv(s->etype[mid]->name), cedar_sv(name));
+
+		if (c == 0)
+			return s->etype[mid];
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
+const struct cedar_action *cedar_schema_action(const struct cedar_schema *s, struct cedar_uid u)
+{
+	size_t lo = 0, hi = s->n_action;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		int c = sv_cmp(cedar_sv(s->action[mid]->uid.type), cedar_sv(u.type));
+
+		if (c == 0)
+			c = sv_cmp(cedar_sv(s->action[mid]->uid.id), cedar_sv(u.id));
+		if (c == 0)
+			return s->action[mid];
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
+const struct cedar_attr *cedar_type_attr(const struct cedar_type *record, cedar_sym name)
+{
+	uint32_t lo = 0, hi = record->n_attr;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		int c = sv_cmp(cedar_sv(record->attr[mid].name), cedar_sv(name));
+
+		if (c == 0)
+			return &record->attr[mid];
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return NULL;
+}
+
+bool cedar_etype_can_be_in(const struct cedar_entity_type *a, const struct cedar_entity_type *b)
+{
+	uint32_t lo = 0, hi = a->n_ancestor;
+
+	if (a == b)
+		return true;
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (a->ancestor[mid] == b)
+			return true;
+		if ((uintptr_t)a->ancestor[mid] < (uintptr_t)b)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return false;
+}
+
+bool cedar_action_in(const struct cedar_action *a, struct cedar_uid group)
+{
+	uint32_t i;
+
+	if (cedar_uid_eq(a->uid, group))
+		return true;
+	for (i = 0; i < a->n_ancestor; i++)
+		if (cedar_uid_eq(a->ancestor[i]->uid, group))
+			return true;
+	return false;
+}
+
+void cedar_put_type(struct buf *b, const struct cedar_type *ty)
+{
+	uint32_t i;
+
+	switch (ty->kind) {
+	case CEDAR_TY_NEVER:
+		buf_put_sv(b, SV("__cedar::internal::Never"));
+		break;
+	case CEDAR_TY_TRUE:
+		buf_put_sv(b, SV("__cedar::internal::True"));
+		break;
+	case CEDAR_TY_FALSE:
+		buf_put_sv(b, SV("__cedar::internal::False"));
+		break;
+	case CEDAR_TY_BOOL:
+		buf_put_sv(b, SV("Bool"));
+		break;
+	case CEDAR_TY_LONG:
+		buf_put_sv(b, SV("Long"));
+		break;
+	case CEDAR_TY_STRING:
+		buf_put_sv(b, SV("String"));
+		break;
+	case CEDAR_TY_SET:
+		buf_put_sv(b, SV("Set<"));
+		if (ty->elem != NULL)
+			cedar_put_type(b, ty->elem);
+		else
+			buf_put_sv(b, SV("__cedar::internal::Any"));
+		buf_put_byte(b, '>');
+		break;
+	case CEDAR_TY_RECORD:
+		buf_put_byte(b, '{');
+		for (i = 0; i < ty->n_attr; i++) {
+			buf_put_sv(b, cedar_sv(ty->attr[i].name));
+			if (!ty->attr[i].required)
+				buf_put_byte(b, '?');
+			buf_put_sv(b, SV(": "));
+			cedar_put_type(b, ty->attr[i].type);
+			buf_put_byte(b, ',');
+		}
+		buf_put_byte(b, '}');
+		break;
+	case CEDAR_TY_ENTITY:
+		buf_put_sv(b, ty->ent != NULL ? cedar_sv(ty->ent->name) : SV("__cedar::internal::AnyEntity"));
+		break;
+	case CEDAR_TY_DECIMAL:
+		buf_put_sv(b, SV("decimal"));
+		break;
+	case CEDAR_TY_IP:
+		buf_put_sv(b, SV("ipaddr"));
+		break;
+	case CEDAR_TY_DATETIME:
+		buf_put_sv(b, SV("datetime"));
+		break;
+	case CEDAR_TY_DURATION:
+		buf_put_sv(b, SV("duration"));
+		break;
+	}
+}
+
+/* ---- contexts of their own ---------------------------------------------------------------------------------------- */
+
+static const struct cedar_scommon *find_common(const struct cedar_schema_src *s, sv whole_name,
+    cedar_sym *ns_out)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < s->n_ns; i++) {
+		sv ns = cedar_sv(s->ns[i].name), rest = whole_name;
+
+		if (ns.n != 0) {
+			if (!sv_starts(rest, ns) || rest.n < ns.n + 3 || rest.p[ns.n] != ':')
+				continue;
+			rest = sv_sub(rest, ns.n + 2, SIZE_MAX);
+		}
+		for (j = 0; j < s->ns[i].n_common; j++)
+			if (sv_eq(cedar_sv(s->ns[i].common[j].name), rest)) {
+				*ns_out = s->ns[i].name;
+				return &s->ns[i].common[j];
+			}
+	}
+	return NULL;
+}
+
+static bool has_entity(const struct cedar_schema_src *s, cedar_sym ns, cedar_sym name)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < s->n_ns; i++) {
+		if (s->ns[i].name != ns)
+			continue;
+		for (j = 0; j < s->ns[i].n_entity; j++)
+			if (s->ns[i].entity[j].name == name)
+				return true;
+	}
+	return false;
+}
+
+/* Names that mean something of namespace ns become whole, so that the type can stand elsewhere. */
+static int make_whole(struct cedar_syms *t, struct arena *a, const struct cedar_schema_src *s, cedar_sym ns,
+    struct cedar_sty *ty)
+{
+	cedar_sym n, in;
+	uint32_t i;
+
+	if (ty->kind == CEDAR_STY_SET)
+		return make_whole(t, a, s, ns, ty->elem);
+	for (i = 0; i < ty->n_attr; i++)
+		if (make_whole(t, a, s, ns, ty->attr[i].type) < 0)
+			return -1;
+	if (ty->kind == CEDAR_STY_RECORD || ty->kind == CEDAR_STY_PRIM || ns->n == 0 ||
+	    sv_find(cedar_sv(ty->name), ':') >= 0)
+		return 0;
+	n = schema_join(t, a, ns, ty->name);
+	if (n == NULL)
+		return -1;
+	if ((ty->kind != CEDAR_STY_ENTITY && find_common(s, cedar_sv(n), &in) != NULL) ||
+	    (ty->kind != CEDAR_STY_COMMON && has_entity(s, ns, ty->name)))
+		ty->name = n;
+	return 0;
+}
+
+int cedar_schema_own_context(struct cedar_syms *t, struct arena *a, struct cedar_schema_src *s, sv ns,
+    struct cedar_saction *x)
+{
+	cedar_sym in = cedar_intern(t, ns), n;
+	struct cedar_sty *ty = x->context;
+	const struct cedar_scommon *c;
+	unsigned hops;
+
+	if (in == NULL)
+		return -1;
+	for (hops = 0; ty != NULL && ty->kind != CEDAR_STY_RECORD; hops++) {
+		if ((ty->kind != CEDAR_STY_NAME && ty->kind != CEDAR_STY_COMMON) ||
+		    hops > CEDAR_SCHEMA_MAX_DEPTH)
+			return -1;
+		n = sv_find(cedar_sv(ty->name), ':') >= 0 ? ty->name : schema_join(t, a, in, ty->name);
+		c = n != NULL ? find_common(s, cedar_sv(n), &in) : NULL;
+		if (c == NULL)
+			c = find_common(s, cedar_sv(ty->name), &in);
+		if (c == NULL)
+			return -1;
+		ty = c->type;
+	}
+	if (ty != NULL && ty != x->context) {
+		ty = schema_sty_copy(a, ty);
+		if (ty == NULL || make_whole(t, a, s, in, ty) < 0)
+			return -1;
+		x->context = ty;
+	}
+	return 0;
+}
