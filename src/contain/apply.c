@@ -25,8 +25,9 @@
 #define OWN_MAX 32
 
 struct view {
-	int root;           /* the tmpfs that becomes "/" */
-	uint64_t own[OWN_MAX]; /* mounts of ours (ids): only there may directories and files be created */
+	int root; /* the tmpfs that becomes "/" */
+	uint64_t own
+	    [OWN_MAX]; /* mounts of ours (ids): only there may directories and files be created */
 	size_t own_n;
 	bool covered; /* COVER_NAME exists */
 };
@@ -148,8 +149,8 @@ static int view_open_parent(const struct view *v, const char *dst, const char **
 
 static int view_attach(int tree, int at)
 {
-	return (int)syscall(SYS_move_mount, tree, "", at, "",
-	    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+	return (int)syscall(
+	    SYS_move_mount, tree, "", at, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
 }
 
 static int view_own(struct view *v, int fd)
@@ -191,8 +192,8 @@ static int do_file(struct view *v, const struct sandbox_op *op, struct box_err *
 
 	if (at < 0)
 		return view_fail(err, errno, "make the file", op->dst);
-	fd = openat(at, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-	    op->mode & 07777u);
+	fd = openat(
+	    at, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, op->mode & 07777u);
 	if (fd < 0 || fd_write_full(fd, op->content.p, op->content.n) < 0)
 		return view_fail(err, errno, "make the file", op->dst);
 	return 0;
@@ -340,8 +341,8 @@ static int do_cover(struct view *v, const struct sandbox_op *op, struct box_err 
 		tree = tmpfs_new(0, 4096, SANDBOX_RO | SANDBOX_NOEXEC);
 	} else {
 		if (!v->covered) {
-			AUTO_FD f = openat(
-			    v->root, COVER_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
+			AUTO_FD f =
+			    openat(v->root, COVER_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
 
 			if (f < 0)
 				return view_fail(err, errno, "make the cover for", op->dst);
@@ -397,8 +398,10 @@ static int do_seal(struct view *v, const struct sandbox_op *op, struct box_err *
 
 static int do_op(struct view *v, const struct sandbox_op *op, int tty_fd, struct box_err *err)
 {
-	/* hidepid: processes of the sandbox do not see its reaper. Old kernels lack the option for private instances. */
-	static const struct fs_option proc[] = { { "hidepid", "invisible", true } };
+	/* Processes of the sandbox do not see its reaper, nor root there (whose group "invisible" spares). The later option wins where the
+	 * kernel has it (5.8). */
+	static const struct fs_option proc[] = { { "hidepid", "invisible", true },
+		{ "hidepid", "ptraceable", true } };
 	static const struct fs_option pts[] = { { "newinstance", NULL, true },
 		{ "ptmxmode", "0666", false }, { "mode", "0620", false } };
 
@@ -414,7 +417,7 @@ static int do_op(struct view *v, const struct sandbox_op *op, int tty_fd, struct
 	case SANDBOX_BIND:
 		return do_bind(v, op, err);
 	case SANDBOX_PROC:
-		return do_fs(v, op, "proc", proc, 1, err);
+		return do_fs(v, op, "proc", proc, 2, err);
 	case SANDBOX_DEVPTS:
 		return do_fs(v, op, "devpts", pts, 3, err);
 	case SANDBOX_CONSOLE:

@@ -25,7 +25,8 @@
 
 static int refuse(struct build *b, int sys, const char *what, const char *path)
 {
-	return box_fail(b->err, sys != 0 ? BOX_ESYS : BOX_ECONFIG, sys, "%s: %s %s", b->s->label, what, path);
+	return box_fail(
+	    b->err, sys != 0 ? BOX_ESYS : BOX_ECONFIG, sys, "%s: %s %s", b->s->label, what, path);
 }
 
 /* The canonical name of a path of the host; every link on the way becomes a link of the view, so that the path means the same inside. NULL with errno. */
@@ -290,16 +291,17 @@ static int hide(struct build *b, const char *path, const struct plan_grant *g)
 		if (errno != ENOENT && errno != ENOTDIR)
 			return refuse(b, errno, "look at", path);
 		return box_fail(b->err, BOX_ECONFIG, 0,
-		    "%s: `deny` entry %s does not exist yet, and what is not there cannot be covered; create "
+		    "%s: `deny` entry %s does not exist yet, and what is not there cannot be "
+		    "covered; create "
 		    "it, or drop the grant around it",
 		    b->s->label, path);
 	}
 	op.dev = (uint64_t)st.st_dev;
 	op.ino = (uint64_t)st.st_ino;
-	if (g != NULL && !g->absent && g->ino != 0 &&
-	    (st.st_ino != g->ino || st.st_dev != g->dev))
+	if (g != NULL && !g->absent && g->ino != 0 && (st.st_ino != g->ino || st.st_dev != g->dev))
 		return box_fail(b->err, BOX_EDENIED, 0,
-		    "%s: `deny` entry %s is not what it was when the run judged it", b->s->label, path);
+		    "%s: `deny` entry %s is not what it was when the run judged it", b->s->label,
+		    path);
 	if (tree != NULL && nodes_pin(&b->t, tree, path) < 0)
 		return -1;
 	nodes_late(&b->t, op);
@@ -324,13 +326,15 @@ static int hide_authority(struct build *b, sv file, dev_t dev, ino_t ino)
 		    b->s->label, file.p);
 	if (st.st_nlink > 1)
 		return box_fail(b->err, BOX_ECONFIG, 0,
-		    "%s: %s has other names (hard links), so it cannot be protected inside a grant; "
+		    "%s: %s has other names (hard links), so it cannot be protected inside a "
+		    "grant; "
 		    "keep it outside, or with one name",
 		    b->s->label, file.p);
 	dir = arena_dup(b->a, (sv){ file.p, (size_t)(slash - file.p) }).p;
 	if (dir == NULL)
 		return box_nomem(b->err, "a path");
-	for (size_t i = 0; i < b->t.n; i++) /* a grant at or inside the directory, or the workspace: only the file goes */
+	for (size_t i = 0; i < b->t.n;
+	     i++) /* a grant at or inside the directory, or the workspace: only the file goes */
 		if (b->t.v[i].op.kind == SANDBOX_BIND && b->t.v[i].rank == RANK_GRANT &&
 		    view_within(b->t.v[i].op.dst, dir))
 			return hide(b, file.p, NULL);
@@ -440,9 +444,9 @@ static int build_env(struct build *b)
 static int build_program(struct build *b)
 {
 	const struct plan_process *pr = b->proc;
-	const char *route = b->x->program != NULL ? b->x->program :
-	    pr->program_route.n != 0          ? pr->program_route.p :
-	                                        pr->program.p;
+	const char *route = b->x->program != NULL      ? b->x->program
+	                    : pr->program_route.n != 0 ? pr->program_route.p
+	                                               : pr->program.p;
 	const char *real;
 
 	if (route == NULL || route[0] != '/')
@@ -450,8 +454,8 @@ static int build_program(struct build *b)
 	if (show_program(b, route, &real) < 0)
 		return -1;
 	if (b->x->program == NULL && !sv_eq(sv_c(real), pr->program))
-		return box_fail(b->err, BOX_EDENIED, 0, "%s: %s no longer leads to " SV_FMT, b->s->label,
-		    route, SV_ARG(pr->program));
+		return box_fail(b->err, BOX_EDENIED, 0, "%s: %s no longer leads to " SV_FMT,
+		    b->s->label, route, SV_ARG(pr->program));
 	b->s->program = arena_dup(b->a, sv_c(route)).p;
 	if (b->s->program == NULL)
 		return box_nomem(b->err, "the program");
@@ -459,7 +463,8 @@ static int build_program(struct build *b)
 }
 
 static const struct sandbox_limit default_limits[] = {
-	{ RLIMIT_CORE, 0, 0 }, /* a core of a process may hold what the operator's tools then read */
+	{ RLIMIT_CORE, 0,
+	    0 }, /* a core of a process may hold what the operator's tools then read */
 	{ RLIMIT_NOFILE, 65536, 65536 },
 	{ RLIMIT_NPROC, 8192, 8192 }, /* counted in the sandbox's own user namespace */
 };
@@ -468,7 +473,9 @@ int sandbox_spec_build(const struct plan *p, const struct plan_process *proc,
     const struct sandbox_extra *x, struct sandbox_spec *out, struct box_err *err)
 {
 	struct build b = { .p = p, .proc = proc, .x = x, .s = out, .a = &out->arena, .err = err };
-	const char *cwd = x->cwd != NULL ? x->cwd : proc->workspace.n != 0 ? proc->workspace.p : "/";
+	const char *cwd = x->cwd != NULL           ? x->cwd
+	                  : proc->workspace.n != 0 ? proc->workspace.p
+	                                           : "/";
 
 	*out = (struct sandbox_spec){ .arena = { .limit = 32 << 20 } };
 	b.leaf = x->leaf || proc->kind == PLAN_TOOL;
@@ -488,7 +495,8 @@ int sandbox_spec_build(const struct plan *p, const struct plan_process *proc,
 	out->net = x->no_network ? SANDBOX_NET_NONE : SANDBOX_NET_PROXY;
 	if (!proc->contain_egress)
 		return box_fail(err, BOX_ECONFIG, 0,
-		    "%s: `contain_egress = false` needs a user-mode network path, which this version "
+		    "%s: `contain_egress = false` needs a user-mode network path, which this "
+		    "version "
 		    "does not have; leave it out, and permit the destinations in the policy",
 		    out->label);
 	for (size_t i = 0; i < proc->grants_n; i++)

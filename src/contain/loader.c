@@ -19,12 +19,12 @@
 #define NAME_MAX_  4096 /* one string of the dynamic section */
 
 #if defined(__x86_64__)
-#define MACHINE EM_X86_64
-#define TRIPLET "x86_64-linux-gnu"
+#define MACHINE    EM_X86_64
+#define TRIPLET    "x86_64-linux-gnu"
 #define CACHE_FLAG 0x0303 /* FLAG_X8664_LIB64 | FLAG_ELF_LIBC6 */
 #elif defined(__aarch64__)
-#define MACHINE EM_AARCH64
-#define TRIPLET "aarch64-linux-gnu"
+#define MACHINE    EM_AARCH64
+#define TRIPLET    "aarch64-linux-gnu"
 #define CACHE_FLAG 0x0a03
 #else
 #error "only x86-64 and arm64 are supported"
@@ -77,8 +77,8 @@ static const char *read_str(const struct image_rd *g, uint64_t off, size_t max)
 	return NULL;
 }
 
-static int parse_dynamic(struct image_rd *g, const Elf64_Phdr *dyn, struct elf_image *out,
-    struct box_err *err)
+static int parse_dynamic(
+    struct image_rd *g, const Elf64_Phdr *dyn, struct elf_image *out, struct box_err *err)
 {
 	size_t n = dyn->p_filesz / sizeof(Elf64_Dyn);
 	uint64_t strtab = 0, stroff, strsz = 0, runpath = 0, rpath = 0, needed[ELF_NEEDED_MAX];
@@ -137,7 +137,8 @@ static int parse_dynamic(struct image_rd *g, const Elf64_Phdr *dyn, struct elf_i
 	return 0;
 }
 
-int elf_parse(const struct elf_source *src, struct arena *a, struct elf_image *out, struct box_err *err)
+int elf_parse(
+    const struct elf_source *src, struct arena *a, struct elf_image *out, struct box_err *err)
 {
 	struct image_rd g = { .src = src, .a = a };
 	const Elf64_Phdr *dyn = NULL;
@@ -170,7 +171,8 @@ int elf_parse(const struct elf_source *src, struct arena *a, struct elf_image *o
 
 		if (p->p_type == PT_INTERP && out->interp == NULL) {
 			if (p->p_filesz > INTERP_MAX ||
-			    (out->interp = read_str(&g, p->p_offset, (size_t)p->p_filesz)) == NULL ||
+			    (out->interp = read_str(&g, p->p_offset, (size_t)p->p_filesz)) ==
+			        NULL ||
 			    out->interp[0] != '/')
 				return box_fail(err, BOX_EPARSE, 0, "its interpreter is malformed");
 		} else if (p->p_type == PT_DYNAMIC && dyn == NULL) {
@@ -272,8 +274,8 @@ sv elf_cache_find(sv cache, sv soname, uint16_t machine)
 
 /* --- closure --- */
 
-static const char *const default_dirs[] = { "/lib/" TRIPLET, "/usr/lib/" TRIPLET, "/lib64", "/usr/lib64",
-	"/lib", "/usr/lib" };
+static const char *const default_dirs[] = { "/lib/" TRIPLET, "/usr/lib/" TRIPLET, "/lib64",
+	"/usr/lib64", "/lib", "/usr/lib" };
 
 struct closure {
 	struct arena *a;
@@ -313,8 +315,8 @@ static sv dir_of(const char *path)
 
 /* Try soname in each directory of a RUNPATH; $ORIGIN and ${ORIGIN} are the directory of its image, $LIB and $PLATFORM are left out (no distribution uses
  * them). A relative directory is skipped: what it means depends on the caller. */
-static const char *search_runpath(struct closure *c, const char *runpath, sv origin, const char *soname,
-    struct elf_image *img)
+static const char *search_runpath(
+    struct closure *c, const char *runpath, sv origin, const char *soname, struct elf_image *img)
 {
 	sv rest = sv_c(runpath), dir;
 	bool more;
@@ -349,7 +351,8 @@ static const char *find_library(struct closure *c, const char *soname, const str
 	    (path = search_runpath(c, by->runpath, dir_of(by_path), soname, img)) != NULL)
 		return path;
 	if (by != c->program && c->program->runpath != NULL &&
-	    (path = search_runpath(c, c->program->runpath, sv_c(c->program_dir), soname, img)) != NULL)
+	    (path = search_runpath(c, c->program->runpath, sv_c(c->program_dir), soname, img)) !=
+	        NULL)
 		return path;
 	hit = elf_cache_find(buf_sv(&c->cache), sv_c(soname), MACHINE);
 	if (hit.n != 0 && hit.p[0] == '/' && (path = arena_dup(c->a, hit).p) != NULL &&
@@ -413,7 +416,8 @@ static int realpath_dir(const char *program, char *real, sv *dir)
 	return 0;
 }
 
-int elf_closure(const char *program, struct arena *a, struct elf_file **out, size_t *n, struct box_err *err)
+int elf_closure(
+    const char *program, struct arena *a, struct elf_file **out, size_t *n, struct box_err *err)
 {
 	AUTO_FD fd = open(program, O_RDONLY | O_CLOEXEC);
 	struct closure c = { .a = a, .cache = buf_with((size_t)16 << 20) };

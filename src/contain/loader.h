@@ -10,14 +10,14 @@
 #include "base/err.h"
 #include "base/sv.h"
 
-#define ELF_NEEDED_MAX 512  /* DT_NEEDED entries of one image */
+#define ELF_NEEDED_MAX  512  /* DT_NEEDED entries of one image */
 #define ELF_CLOSURE_MAX 1024 /* files of one closure */
 
 struct elf_image {
-	bool is_elf;       /* false: not ELF (a script, data); the rest is empty */
+	bool is_elf; /* false: not ELF (a script, data); the rest is empty */
 	bool is_64;
-	uint16_t machine;  /* EM_* */
-	const char *interp; /* PT_INTERP, or NULL */
+	uint16_t machine;          /* EM_* */
+	const char *interp;        /* PT_INTERP, or NULL */
 	const char *const *needed; /* DT_NEEDED, in order */
 	size_t needed_n;
 	const char *runpath; /* DT_RUNPATH, else DT_RPATH, colon-separated as written; NULL */
@@ -29,7 +29,8 @@ struct elf_source {
 	void *arg;
 };
 /* Parse one image; strings are copied into a. -1 with a message for an ELF file that is malformed or for another word size than the machine's. */
-int elf_parse(const struct elf_source *src, struct arena *a, struct elf_image *out, struct box_err *err);
+int elf_parse(
+    const struct elf_source *src, struct arena *a, struct elf_image *out, struct box_err *err);
 /* The same for an open file. */
 int elf_parse_fd(int fd, struct arena *a, struct elf_image *out, struct box_err *err);
 
@@ -40,7 +41,8 @@ struct elf_file {
 /* Everything that starting `program` loads: the interpreter, and each library in DT_NEEDED order, breadth first, without the program itself. Search order as ld.so(8) without
  * LD_LIBRARY_PATH: RUNPATH or RPATH with $ORIGIN of the image, RPATH-like of the program, /etc/ld.so.cache, the default directories. A library that is found
  * nowhere is an error that names it and who needs it. Not an ELF file: *n is 0. */
-int elf_closure(const char *program, struct arena *a, struct elf_file **out, size_t *n, struct box_err *err);
+int elf_closure(
+    const char *program, struct arena *a, struct elf_file **out, size_t *n, struct box_err *err);
 
 /* One lookup in the bytes of a glibc /etc/ld.so.cache ("glibc-ld.so.cache1.1"): the first entry for this soname that suits a 64-bit library of this machine without hardware
  * capabilities. NULL when there is none or the bytes are malformed. The result borrows from the bytes. */

@@ -110,7 +110,8 @@ void nodes_add(struct nodes *t, enum node_rank rank, struct sandbox_op op)
 			                ((old->op.flags | op.flags) & ~limits);
 			if (rank > old->rank)
 				old->rank = rank;
-		} else if (rank > old->rank || (old->op.kind == SANDBOX_DIR && op.kind != SANDBOX_DIR)) {
+		} else if (rank > old->rank ||
+		           (old->op.kind == SANDBOX_DIR && op.kind != SANDBOX_DIR)) {
 			*old = (struct node){ .op = op, .rank = rank };
 		}
 		return;
@@ -122,7 +123,8 @@ void nodes_add(struct nodes *t, enum node_rank rank, struct sandbox_op op)
 void nodes_dir(struct nodes *t, const char *path)
 {
 	nodes_add(t, RANK_SCAFFOLD,
-	    (struct sandbox_op){ .kind = SANDBOX_DIR, .dst = arena_dup(t->a, sv_c(path)).p, .mode = 0755 });
+	    (struct sandbox_op){
+	        .kind = SANDBOX_DIR, .dst = arena_dup(t->a, sv_c(path)).p, .mode = 0755 });
 }
 
 void nodes_link(struct nodes *t, enum node_rank rank, const char *path, const char *text)
@@ -132,18 +134,21 @@ void nodes_link(struct nodes *t, enum node_rank rank, const char *path, const ch
 	if (copy == NULL)
 		t->nomem = true;
 	nodes_add(t, rank,
-	    (struct sandbox_op){ .kind = SANDBOX_LINK, .src = copy, .dst = arena_dup(t->a, sv_c(path)).p });
+	    (struct sandbox_op){
+	        .kind = SANDBOX_LINK, .src = copy, .dst = arena_dup(t->a, sv_c(path)).p });
 }
 
 void nodes_file(struct nodes *t, const char *path, const char *content)
 {
 	if (content == NULL)
 		t->nomem = true;
-	nodes_add(t, RANK_SCAFFOLD, (struct sandbox_op){ .kind = SANDBOX_FILE, .dst = path,
-					.content = sv_c(content), .mode = 0444 });
+	nodes_add(t, RANK_SCAFFOLD,
+	    (struct sandbox_op){
+	        .kind = SANDBOX_FILE, .dst = path, .content = sv_c(content), .mode = 0444 });
 }
 
-int nodes_bind(struct nodes *t, enum node_rank rank, const char *src, const char *dst, uint32_t flags)
+int nodes_bind(
+    struct nodes *t, enum node_rank rank, const char *src, const char *dst, uint32_t flags)
 {
 	struct stat st;
 	const char *s = arena_dup(t->a, sv_c(src)).p, *d = arena_dup(t->a, sv_c(dst)).p;
@@ -160,8 +165,11 @@ int nodes_bind(struct nodes *t, enum node_rank rank, const char *src, const char
 	}
 	nodes_add(t, rank,
 	    (struct sandbox_op){ .kind = SANDBOX_BIND,
-		.flags = flags | (S_ISDIR(st.st_mode) ? SANDBOX_IS_DIR : 0u),
-		.src = s, .dst = d, .dev = (uint64_t)st.st_dev, .ino = (uint64_t)st.st_ino });
+	        .flags = flags | (S_ISDIR(st.st_mode) ? SANDBOX_IS_DIR : 0u),
+	        .src = s,
+	        .dst = d,
+	        .dev = (uint64_t)st.st_dev,
+	        .ino = (uint64_t)st.st_ino });
 	return 0;
 }
 
@@ -180,7 +188,7 @@ void nodes_rule(struct nodes *t, const char *path, uint32_t rights)
 	if (copy == NULL)
 		t->nomem = true;
 	else if (grow(t, (void **)&t->rules, t->rules_n, &t->rules_cap, sizeof(*t->rules),
-		     SANDBOX_RULES_MAX))
+	             SANDBOX_RULES_MAX))
 		t->rules[t->rules_n++] = (struct sandbox_rule){ copy, rights, false };
 }
 
@@ -189,7 +197,7 @@ void nodes_late(struct nodes *t, struct sandbox_op op)
 	if (op.dst == NULL)
 		t->nomem = true;
 	else if (grow(t, (void **)&t->late, t->late_n, &t->late_cap, sizeof(*t->late),
-		     SANDBOX_OPS_MAX / 2))
+	             SANDBOX_OPS_MAX / 2))
 		t->late[t->late_n++] = op;
 }
 
@@ -208,8 +216,8 @@ int nodes_pin(struct nodes *t, const struct node *tree, const char *path)
 			                     strcmp(t->late[i].dst, dir) == 0);
 		if (!there)
 			nodes_late(t, (struct sandbox_op){ .kind = SANDBOX_PIN,
-					  .flags = tree->op.flags & (SANDBOX_RO | SANDBOX_NOEXEC),
-					  .dst = dir });
+			                  .flags = tree->op.flags & (SANDBOX_RO | SANDBOX_NOEXEC),
+			                  .dst = dir });
 	}
 	return 0;
 }
@@ -224,11 +232,18 @@ static void add_parents(struct nodes *t)
 
 		for (const char *s = strchr(dst + 1, '/'); s != NULL; s = strchr(s + 1, '/')) {
 			const char *dir = arena_dup(t->a, (sv){ dst, (size_t)(s - dst) }).p;
-			struct node *tree;
+			struct node *tree, *at;
 
 			if (dir == NULL) {
 				t->nomem = true;
 				return;
+			}
+			at = nodes_at(t, dir);
+			if (at != NULL && at->op.kind == SANDBOX_LINK) {
+				/* /var/tmp -> /tmp, and something of the host is shown below /var/tmp. */
+				at->op.kind = SANDBOX_DIR;
+				at->op.src = NULL;
+				at->op.mode = 0755;
 			}
 			tree = nodes_tree(t, dir);
 			if (tree != NULL && !(tree->op.flags & SANDBOX_OWN))

@@ -39,7 +39,8 @@ void nodes_link(struct nodes *t, enum node_rank rank, const char *path, const ch
 void nodes_file(struct nodes *t, const char *path, const char *content);
 /* Bind src (whose identity is taken now) at dst. flags: SANDBOX_NOEXEC, SANDBOX_RO …; a second bind of the same source there gets the union of what both may do. -1 with
  * errno when src cannot be looked at. */
-int nodes_bind(struct nodes *t, enum node_rank rank, const char *src, const char *dst, uint32_t flags);
+int nodes_bind(
+    struct nodes *t, enum node_rank rank, const char *src, const char *dst, uint32_t flags);
 /* The node exactly at path, or NULL. */
 struct node *nodes_at(struct nodes *t, const char *path);
 /* The innermost bind of a directory at or above path, or NULL. */

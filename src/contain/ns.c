@@ -46,7 +46,8 @@ static int64_t ns_sysctl(const char *path)
 	if (fd < 0)
 		return -1;
 	n = fd_read_full(fd, text, sizeof(text));
-	if (n <= 0 || !sv_to_i64(sv_trim((sv){ text, (size_t)n }), 10, INT64_MIN + 1, INT64_MAX, &v))
+	if (n <= 0 ||
+	    !sv_to_i64(sv_trim((sv){ text, (size_t)n }), 10, INT64_MIN + 1, INT64_MAX, &v))
 		return -1;
 	return v;
 }

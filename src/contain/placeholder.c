@@ -51,12 +51,14 @@ static int make(const struct plan_process *proc, const char *root, const char *p
 	const char *rest = path + strlen(root);
 
 	if (at < 0)
-		return box_fail(err, BOX_ESYS, errno, SV_FMT ": open %s", SV_ARG(proc->table), root);
+		return box_fail(
+		    err, BOX_ESYS, errno, SV_FMT ": open %s", SV_ARG(proc->table), root);
 	while (*rest == '/')
 		rest++;
 	while (*rest != '\0') {
 		size_t n = strcspn(rest, "/");
-		const char *so_far = arena_dup(&ph->arena, (sv){ path, (size_t)(rest - path) + n }).p;
+		const char *so_far =
+		    arena_dup(&ph->arena, (sv){ path, (size_t)(rest - path) + n }).p;
 		char name[NAME_MAX + 1];
 		int next;
 		bool made;
@@ -64,14 +66,16 @@ static int make(const struct plan_process *proc, const char *root, const char *p
 		if (so_far == NULL)
 			return box_nomem(err, "placeholders");
 		if (n > NAME_MAX)
-			return box_fail(err, BOX_ECONFIG, 0, SV_FMT ": `deny` entry %s: a name is too long",
-			    SV_ARG(proc->table), path);
+			return box_fail(err, BOX_ECONFIG, 0,
+			    SV_FMT ": `deny` entry %s: a name is too long", SV_ARG(proc->table),
+			    path);
 		memcpy(name, rest, n);
 		name[n] = '\0';
 		made = mkdirat(at, name, 0700) == 0;
 		if (!made && errno != EEXIST)
 			return box_fail(err, BOX_ESYS, errno,
-			    SV_FMT ": `deny` entry %s does not exist yet and a place to cover cannot be made; "
+			    SV_FMT ": `deny` entry %s does not exist yet and a place to cover "
+			           "cannot be made; "
 			           "create it, or drop the grant around it",
 			    SV_ARG(proc->table), path);
 		if (add(ph, so_far, made, err) < 0)
@@ -92,7 +96,8 @@ static int make(const struct plan_process *proc, const char *root, const char *p
 	return 0;
 }
 
-static int for_process(const struct plan_process *proc, struct contain_placeholders *ph, struct box_err *err)
+static int for_process(
+    const struct plan_process *proc, struct contain_placeholders *ph, struct box_err *err)
 {
 	for (size_t i = 0; i < proc->grants_n; i++) {
 		const struct plan_grant *g = &proc->grants[i];
@@ -110,7 +115,8 @@ static int for_process(const struct plan_process *proc, struct contain_placehold
 	return 0;
 }
 
-int contain_placeholders_make(const struct plan *p, struct contain_placeholders *out, struct box_err *err)
+int contain_placeholders_make(
+    const struct plan *p, struct contain_placeholders *out, struct box_err *err)
 {
 	*out = (struct contain_placeholders){ .arena = { .limit = 4 << 20 } };
 	if (p->agent != NULL && for_process(p->agent, out, err) < 0)

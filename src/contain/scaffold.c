@@ -58,7 +58,7 @@ static int minimum_row(struct build *b, const struct minimum *m)
 	ssize_t n = readlink(m->path, text, sizeof(text) - 1);
 
 	if (realpath(m->path, real) == NULL)
-		return 0; /* not on this host */
+		return 0;      /* not on this host */
 	if (n > 0 && m->dir) { /* /lib -> usr/lib: the link, and what it leads to */
 		text[n] = '\0';
 		nodes_link(&b->t, RANK_MINIMUM, m->path, text);
@@ -95,8 +95,10 @@ int contain_minimum(struct arena *a, enum plan_kind kind, struct disclose_minimu
 	for (size_t i = 0; i < sizeof(minimum) / sizeof(minimum[0]); i++)
 		if ((kind == PLAN_TOOL || !minimum[i].leaf_only) && row_there(i, &st))
 			v[k++] = (struct disclose_minimum){ "read", minimum[i].path,
-				minimum[i].code ? "loader directory: code maps and runs here" : "" };
-	v[k++] = (struct disclose_minimum){ "read", "/dev", "null, zero, full, random, urandom, tty, pts" };
+				minimum[i].code ? "loader directory: code maps and runs here"
+				                : "" };
+	v[k++] = (struct disclose_minimum){ "read", "/dev",
+		"null, zero, full, random, urandom, tty, pts" };
 	v[k++] = (struct disclose_minimum){ "read", "/proc", "the sandbox's own processes" };
 	v[k++] = (struct disclose_minimum){ "write", "/dev/null", "" };
 	v[k++] = (struct disclose_minimum){ "write", "/dev/shm", "private" };
@@ -110,8 +112,12 @@ static int dev(struct build *b)
 {
 	struct nodes *t = &b->t;
 
-	nodes_add(t, RANK_SCAFFOLD, (struct sandbox_op){ .kind = SANDBOX_TMPFS, .flags = SANDBOX_NOEXEC,
-					.dst = "/dev", .mode = 0755, .size = 65536 });
+	nodes_add(t, RANK_SCAFFOLD,
+	    (struct sandbox_op){ .kind = SANDBOX_TMPFS,
+	        .flags = SANDBOX_NOEXEC,
+	        .dst = "/dev",
+	        .mode = 0755,
+	        .size = 65536 });
 	for (size_t i = 0; i < sizeof(devices) / sizeof(devices[0]); i++) {
 		const char *path = arena_printf(b->a, "/dev/%s", devices[i]);
 
@@ -121,10 +127,13 @@ static int dev(struct build *b)
 		    errno != ENOENT)
 			return box_fail(b->err, BOX_ESYS, errno, "%s: show %s", b->s->label, path);
 	}
-	nodes_add(t, RANK_SCAFFOLD, (struct sandbox_op){ .kind = SANDBOX_DEVPTS,
-					.flags = SANDBOX_NOEXEC | SANDBOX_DEVICE, .dst = "/dev/pts" });
-	nodes_add(t, RANK_SCAFFOLD, (struct sandbox_op){ .kind = SANDBOX_TMPFS, .flags = SANDBOX_NOEXEC,
-					.dst = "/dev/shm", .mode = 01777 });
+	nodes_add(t, RANK_SCAFFOLD,
+	    (struct sandbox_op){ .kind = SANDBOX_DEVPTS,
+	        .flags = SANDBOX_NOEXEC | SANDBOX_DEVICE,
+	        .dst = "/dev/pts" });
+	nodes_add(t, RANK_SCAFFOLD,
+	    (struct sandbox_op){
+	        .kind = SANDBOX_TMPFS, .flags = SANDBOX_NOEXEC, .dst = "/dev/shm", .mode = 01777 });
 	nodes_link(t, RANK_SCAFFOLD, "/dev/ptmx", "pts/ptmx");
 	nodes_link(t, RANK_SCAFFOLD, "/dev/fd", "/proc/self/fd");
 	nodes_link(t, RANK_SCAFFOLD, "/dev/stdin", "/proc/self/fd/0");
@@ -133,9 +142,9 @@ static int dev(struct build *b)
 	if (b->x->tty)
 		nodes_add(t, RANK_SCAFFOLD,
 		    (struct sandbox_op){ .kind = SANDBOX_CONSOLE,
-			.flags = SANDBOX_NOEXEC | SANDBOX_DEVICE, .dst = "/dev/console" });
-	nodes_rule(t, "/dev",
-	    SANDBOX_R_READ | SANDBOX_R_LIST | SANDBOX_R_WRITE | SANDBOX_R_IOCTL);
+		        .flags = SANDBOX_NOEXEC | SANDBOX_DEVICE,
+		        .dst = "/dev/console" });
+	nodes_rule(t, "/dev", SANDBOX_R_READ | SANDBOX_R_LIST | SANDBOX_R_WRITE | SANDBOX_R_IOCTL);
 	nodes_rule(t, "/dev/shm", SANDBOX_R_MAKE);
 	return 0;
 }
@@ -151,11 +160,11 @@ static void etc(struct build *b)
 	/* Ids outside the map of the user namespace show as 65534. */
 	nodes_file(t, "/etc/passwd",
 	    arena_printf(b->a,
-		SANDBOX_USER ":x:%u:%u:" SANDBOX_USER ":%s:/bin/sh\n"
-			     "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
-		uid, gid, home));
-	nodes_file(t, "/etc/group",
-	    arena_printf(b->a, SANDBOX_USER ":x:%u:\nnogroup:x:65534:\n", gid));
+	        SANDBOX_USER ":x:%u:%u:" SANDBOX_USER ":%s:/bin/sh\n"
+	                     "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+	        uid, gid, home));
+	nodes_file(
+	    t, "/etc/group", arena_printf(b->a, SANDBOX_USER ":x:%u:\nnogroup:x:65534:\n", gid));
 	nodes_file(t, "/etc/hosts",
 	    "127.0.0.1\tlocalhost boxwood\n::1\tlocalhost ip6-localhost ip6-loopback\n");
 	/* No server: a lookup fails at once; names are the gateway's affair. */
@@ -170,8 +179,8 @@ static void etc(struct build *b)
 /* The CA files under their own paths, and the bundle where programs look without being told. */
 static int ca(struct build *b)
 {
-	static const char *const known[] = { "/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/cert.pem",
-		"/etc/pki/tls/certs/ca-bundle.crt" };
+	static const char *const known[] = { "/etc/ssl/certs/ca-certificates.crt",
+		"/etc/ssl/cert.pem", "/etc/pki/tls/certs/ca-bundle.crt" };
 	const uint32_t flags = SANDBOX_RO | SANDBOX_NOEXEC;
 	const char *own[] = { b->x->ca_cert, b->x->ca_bundle };
 
@@ -179,14 +188,16 @@ static int ca(struct build *b)
 		if (own[i] == NULL)
 			continue;
 		if (nodes_bind(&b->t, RANK_MINIMUM, own[i], own[i], flags) < 0)
-			return box_fail(b->err, BOX_ESYS, errno, "%s: show %s", b->s->label, own[i]);
+			return box_fail(
+			    b->err, BOX_ESYS, errno, "%s: show %s", b->s->label, own[i]);
 		nodes_rule(&b->t, own[i], SANDBOX_R_READ);
 	}
 	for (size_t i = 0; b->x->ca_bundle != NULL && i < sizeof(known) / sizeof(known[0]); i++) {
 		if (nodes_host_tree(&b->t, known[i]) != NULL)
 			continue; /* the operator shows a tree of the host there */
 		if (nodes_bind(&b->t, RANK_MINIMUM, b->x->ca_bundle, known[i], flags) < 0)
-			return box_fail(b->err, BOX_ESYS, errno, "%s: show %s", b->s->label, known[i]);
+			return box_fail(
+			    b->err, BOX_ESYS, errno, "%s: show %s", b->s->label, known[i]);
 		nodes_rule(&b->t, known[i], SANDBOX_R_READ);
 	}
 	return 0;
@@ -195,7 +206,8 @@ static int ca(struct build *b)
 /* /bin -> usr/bin and its like, where the host has them; directories of those names otherwise. */
 static void top_links(struct build *b)
 {
-	static const char *const names[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
+	static const char *const names[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64",
+		"/libx32" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char text[PATH_MAX];
@@ -238,13 +250,13 @@ int build_scaffold(struct build *b)
 
 	if (dev(b) < 0)
 		return -1;
-	nodes_add(t, RANK_SCAFFOLD, (struct sandbox_op){ .kind = SANDBOX_PROC, .flags = SANDBOX_NOEXEC,
-					.dst = "/proc" });
+	nodes_add(t, RANK_SCAFFOLD,
+	    (struct sandbox_op){ .kind = SANDBOX_PROC, .flags = SANDBOX_NOEXEC, .dst = "/proc" });
 	/* Programs write /proc/self/comm, oom_score_adj and the like; what could matter is held read-only below. */
 	nodes_rule(t, "/proc", SANDBOX_R_READ | SANDBOX_R_LIST | SANDBOX_R_WRITE);
 	if (nodes_bind(t, RANK_SCAFFOLD, b->x->tmp_dir, "/tmp", SANDBOX_OWN) < 0)
-		return box_fail(b->err, BOX_ESYS, errno, "%s: the box's private /tmp, %s", b->s->label,
-		    b->x->tmp_dir);
+		return box_fail(b->err, BOX_ESYS, errno, "%s: the box's private /tmp, %s",
+		    b->s->label, b->x->tmp_dir);
 	nodes_rule(t, "/tmp", SANDBOX_R_READ | SANDBOX_R_LIST | SANDBOX_R_WRITE | SANDBOX_R_MAKE);
 	etc(b);
 	if (ca(b) < 0)
@@ -296,7 +308,8 @@ static int alias_absolute(struct build *b, const char *name)
 		if (i == 2 && lstat(path, &st) < 0)
 			continue;
 		if (nodes_bind(&b->t, RANK_ALIAS, b->x->alias_image, path, SANDBOX_RO) < 0)
-			return box_fail(b->err, BOX_ESYS, errno, "%s: show the alias %s", b->s->label, path);
+			return box_fail(
+			    b->err, BOX_ESYS, errno, "%s: show the alias %s", b->s->label, path);
 		nodes_rule(&b->t, path, SANDBOX_R_READ | SANDBOX_R_EXEC);
 	}
 	return 0;
@@ -309,7 +322,7 @@ int build_aliases(struct build *b)
 	if (x->broker_socket != NULL) {
 		nodes_dir(&b->t, "/run/boxwood");
 		if (nodes_bind(&b->t, RANK_MINIMUM, x->broker_socket, SANDBOX_BROKER_PATH,
-			SANDBOX_RO | SANDBOX_NOEXEC) < 0)
+		        SANDBOX_RO | SANDBOX_NOEXEC) < 0)
 			return box_fail(b->err, BOX_ESYS, errno, "%s: show the broker's socket %s",
 			    b->s->label, x->broker_socket);
 	}
@@ -318,15 +331,16 @@ int build_aliases(struct build *b)
 	if (build_show_closure(b, x->alias_image) < 0)
 		return -1;
 	for (size_t i = 0; i < x->alias_names_n; i++) {
-		const char *path = x->box_dir == NULL ?
-		    NULL :
-		    arena_printf(b->a, "%s/bin/%s", x->box_dir, x->alias_names[i]);
+		const char *path = x->box_dir == NULL ? NULL
+		                                      : arena_printf(b->a, "%s/bin/%s", x->box_dir,
+		                                            x->alias_names[i]);
 
 		if (path == NULL)
-			return box_fail(b->err, BOX_ECONFIG, 0, "%s: aliases without a box directory",
-			    b->s->label);
+			return box_fail(b->err, BOX_ECONFIG, 0,
+			    "%s: aliases without a box directory", b->s->label);
 		if (nodes_bind(&b->t, RANK_ALIAS, x->alias_image, path, SANDBOX_RO) < 0)
-			return box_fail(b->err, BOX_ESYS, errno, "%s: show the alias %s", b->s->label, path);
+			return box_fail(
+			    b->err, BOX_ESYS, errno, "%s: show the alias %s", b->s->label, path);
 		nodes_rule(&b->t, path, SANDBOX_R_READ | SANDBOX_R_EXEC);
 		if (alias_absolute(b, x->alias_names[i]) < 0 ||
 		    (strcmp(x->alias_names[i], "sh") == 0 && alias_absolute(b, "dash") < 0))
@@ -383,19 +397,21 @@ int build_exec_closure(struct build *b, const struct plan_grant *g)
 void build_proc(struct build *b)
 {
 	/* As runc does: what tells about the host or acts on it is empty, what configures it read-only. */
-	static const char *const masked[] = { "/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore",
-		"/proc/keys", "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi",
-		"/proc/timer_list", "/proc/timer_stats", "/proc/kmsg", "/proc/key-users", "/proc/config.gz" };
+	static const char *const masked[] = { "/proc/acpi", "/proc/asound", "/proc/interrupts",
+		"/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug",
+		"/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/proc/kmsg",
+		"/proc/key-users", "/proc/config.gz" };
 	static const char *const fixed[] = { "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
 		"/proc/sysrq-trigger", "/proc/mtrr", "/proc/dynamic_debug" };
 
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
 		nodes_late(&b->t, (struct sandbox_op){ .kind = SANDBOX_PIN,
-				      .flags = SANDBOX_RO | SANDBOX_NOEXEC | SANDBOX_OPTIONAL,
-				      .dst = fixed[i] });
+		                      .flags = SANDBOX_RO | SANDBOX_NOEXEC | SANDBOX_OPTIONAL,
+		                      .dst = fixed[i] });
 	for (size_t i = 0; i < sizeof(masked) / sizeof(masked[0]); i++)
-		nodes_late(&b->t, (struct sandbox_op){ .kind = SANDBOX_COVER,
-				      .flags = SANDBOX_OPTIONAL, .dst = masked[i] });
+		nodes_late(&b->t,
+		    (struct sandbox_op){
+		        .kind = SANDBOX_COVER, .flags = SANDBOX_OPTIONAL, .dst = masked[i] });
 	nodes_late(&b->t, (struct sandbox_op){ .kind = SANDBOX_SEAL, .dst = "/" });
 	nodes_late(&b->t, (struct sandbox_op){ .kind = SANDBOX_SEAL, .dst = "/dev" });
 }

@@ -49,7 +49,8 @@ int script_parse(const char *path, const char *head, size_t n, struct arena *a, 
 	(void)sv_cut(sv_sub(line, 2, line.n), '\n', &line, &rest);
 	interp = next_word(&line);
 	if (interp.n == 0 || interp.p[0] != '/' || memchr(interp.p, '\0', interp.n) != NULL)
-		return box_fail(err, BOX_ECONFIG, 0, "%s: its #! line names no absolute interpreter", path);
+		return box_fail(
+		    err, BOX_ECONFIG, 0, "%s: its #! line names no absolute interpreter", path);
 	out->interp = arena_dup(a, interp).p;
 	if (out->interp == NULL)
 		return box_nomem(err, "an interpreter");

@@ -11,7 +11,7 @@
 #include "base/ban.h"
 
 #define SPEC_MAGIC UINT32_C(0x62785350) /* "bxSP" */
-#define STR_MAX    ((size_t)1 << 20)     /* one argument or variable */
+#define STR_MAX    ((size_t)1 << 20)    /* one argument or variable */
 
 void sandbox_spec_fini(struct sandbox_spec *s)
 {
@@ -144,8 +144,7 @@ static size_t get_count(struct spec_rd *g, size_t max, size_t least)
 static void get_op(struct spec_rd *g, struct sandbox_op *o)
 {
 	uint8_t kind = rd_u8(&g->r);
-	const uint32_t known =
-	    SANDBOX_RO | SANDBOX_NOEXEC | SANDBOX_DEVICE | SANDBOX_OPTIONAL |
+	const uint32_t known = SANDBOX_RO | SANDBOX_NOEXEC | SANDBOX_DEVICE | SANDBOX_OPTIONAL |
 	                       SANDBOX_IS_DIR | SANDBOX_OWN;
 
 	o->kind = (enum sandbox_op_kind)kind;
@@ -273,10 +272,17 @@ int sandbox_spec_get(sv bytes, struct sandbox_spec *out, struct box_err *err)
 	return 0;
 }
 
-static const char *const kind_name[] = { [SANDBOX_DIR] = "dir", [SANDBOX_FILE] = "file",
-	[SANDBOX_LINK] = "link", [SANDBOX_TMPFS] = "tmpfs", [SANDBOX_BIND] = "bind",
-	[SANDBOX_PROC] = "proc", [SANDBOX_DEVPTS] = "devpts", [SANDBOX_CONSOLE] = "console",
-	[SANDBOX_COVER] = "cover", [SANDBOX_PIN] = "pin", [SANDBOX_SEAL] = "seal" };
+static const char *const kind_name[] = { [SANDBOX_DIR] = "dir",
+	[SANDBOX_FILE] = "file",
+	[SANDBOX_LINK] = "link",
+	[SANDBOX_TMPFS] = "tmpfs",
+	[SANDBOX_BIND] = "bind",
+	[SANDBOX_PROC] = "proc",
+	[SANDBOX_DEVPTS] = "devpts",
+	[SANDBOX_CONSOLE] = "console",
+	[SANDBOX_COVER] = "cover",
+	[SANDBOX_PIN] = "pin",
+	[SANDBOX_SEAL] = "seal" };
 
 struct flag_name {
 	uint32_t bit;
@@ -284,9 +290,9 @@ struct flag_name {
 };
 static const struct flag_name op_flags[] = { { SANDBOX_RO, "ro" }, { SANDBOX_NOEXEC, "noexec" },
 	{ SANDBOX_DEVICE, "dev" }, { SANDBOX_OPTIONAL, "optional" }, { 0, NULL } };
-static const struct flag_name right_flags[] = { { SANDBOX_R_READ, "read" }, { SANDBOX_R_LIST, "list" },
-	{ SANDBOX_R_WRITE, "write" }, { SANDBOX_R_MAKE, "make" }, { SANDBOX_R_EXEC, "exec" },
-	{ SANDBOX_R_IOCTL, "ioctl" }, { 0, NULL } };
+static const struct flag_name right_flags[] = { { SANDBOX_R_READ, "read" },
+	{ SANDBOX_R_LIST, "list" }, { SANDBOX_R_WRITE, "write" }, { SANDBOX_R_MAKE, "make" },
+	{ SANDBOX_R_EXEC, "exec" }, { SANDBOX_R_IOCTL, "ioctl" }, { 0, NULL } };
 
 static void put_flags(struct buf *b, uint32_t v, const struct flag_name *t)
 {

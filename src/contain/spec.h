@@ -49,9 +49,11 @@ enum sandbox_op_flags {
 	SANDBOX_NOEXEC = 1 << 1,   /* no execve, no PROT_EXEC mapping */
 	SANDBOX_DEVICE = 1 << 2,   /* device nodes work here (else nodev) */
 	SANDBOX_OPTIONAL = 1 << 3, /* a missing source or target is not an error (masks of /proc) */
-	SANDBOX_OWN = 1 << 5,     /* BIND: a directory of the box itself (<BD>/tmp); mount points may be made in it */
-	SANDBOX_IS_DIR = 1 << 4    /* BIND: the source is a directory */
-};                                 /* nosuid is always set */
+	SANDBOX_OWN =
+	    1
+	    << 5, /* BIND: a directory of the box itself (<BD>/tmp); mount points may be made in it */
+	SANDBOX_IS_DIR = 1 << 4 /* BIND: the source is a directory */
+};                              /* nosuid is always set */
 
 struct sandbox_op {
 	enum sandbox_op_kind kind;

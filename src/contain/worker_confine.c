@@ -44,8 +44,8 @@ struct card {
 	uint32_t uid, gid;
 };
 
-static int card_read(enum worker_profile profile, struct arena *a, struct card *out,
-    struct box_err *err)
+static int card_read(
+    enum worker_profile profile, struct arena *a, struct card *out, struct box_err *err)
 {
 	AUTO_BUF b = buf_with(WORKER_CARD_MAX);
 	AUTO_FD fd = WORKER_CARD_FD;
@@ -106,8 +106,9 @@ static int view_empty(struct box_err *err)
 
 /* What getaddrinfo reads. A link such as /etc/resolv.conf is followed once, now, and its target shown under the name in /etc: when the host replaces the target later
  * this worker keeps the old one, except for systemd-resolved, whose directory is shown as it is. */
-static const char *const resolver_files[] = { "/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf",
-	"/etc/host.conf", "/etc/gai.conf", "/etc/services", "/etc/protocols", "/etc/ld.so.cache" };
+static const char *const resolver_files[] = { "/etc/resolv.conf", "/etc/hosts",
+	"/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/services", "/etc/protocols",
+	"/etc/ld.so.cache" };
 static const char *const resolver_dirs[] = { "/lib", "/lib64", "/usr/lib", "/usr/lib64" };
 #define RESOLVED_DIR "/run/systemd/resolve"
 
@@ -147,13 +148,18 @@ static void dial_dir(struct ops *o, const char *path)
 		const char *copy = arena_dup(o->a, (sv){ text, (size_t)n }).p;
 
 		if (copy != NULL)
-			ops_add(o, (struct sandbox_op){ .kind = SANDBOX_LINK, .src = copy, .dst = path });
+			ops_add(o,
+			    (struct sandbox_op){ .kind = SANDBOX_LINK, .src = copy, .dst = path });
 		return;
 	}
 	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
 		return;
-	ops_add(o, (struct sandbox_op){ .kind = SANDBOX_BIND, .flags = SANDBOX_RO | SANDBOX_IS_DIR,
-	    .src = path, .dst = path, .dev = (uint64_t)st.st_dev, .ino = (uint64_t)st.st_ino });
+	ops_add(o, (struct sandbox_op){ .kind = SANDBOX_BIND,
+	               .flags = SANDBOX_RO | SANDBOX_IS_DIR,
+	               .src = path,
+	               .dst = path,
+	               .dev = (uint64_t)st.st_dev,
+	               .ino = (uint64_t)st.st_ino });
 	ops_rule(o, path, SANDBOX_R_READ | SANDBOX_R_LIST);
 }
 
@@ -172,8 +178,12 @@ static void dial_file(struct ops *o, const char *path)
 		ops_add(o, (struct sandbox_op){ .kind = SANDBOX_LINK, .src = copy, .dst = path });
 		return;
 	}
-	ops_add(o, (struct sandbox_op){ .kind = SANDBOX_BIND, .flags = SANDBOX_RO | SANDBOX_NOEXEC,
-	    .src = copy, .dst = path, .dev = (uint64_t)st.st_dev, .ino = (uint64_t)st.st_ino });
+	ops_add(o, (struct sandbox_op){ .kind = SANDBOX_BIND,
+	               .flags = SANDBOX_RO | SANDBOX_NOEXEC,
+	               .src = copy,
+	               .dst = path,
+	               .dev = (uint64_t)st.st_dev,
+	               .ino = (uint64_t)st.st_ino });
 	ops_rule(o, path, SANDBOX_R_READ);
 }
 
@@ -192,8 +202,9 @@ static int view_dial(struct arena *a, struct card *card, struct box_err *err)
 	ops_dir(o, RESOLVED_DIR);
 	if (lstat(RESOLVED_DIR, &st) == 0 && S_ISDIR(st.st_mode)) {
 		ops_add(o, (struct sandbox_op){ .kind = SANDBOX_BIND,
-		    .flags = SANDBOX_RO | SANDBOX_NOEXEC | SANDBOX_IS_DIR,
-		    .src = RESOLVED_DIR, .dst = RESOLVED_DIR });
+		               .flags = SANDBOX_RO | SANDBOX_NOEXEC | SANDBOX_IS_DIR,
+		               .src = RESOLVED_DIR,
+		               .dst = RESOLVED_DIR });
 		ops_rule(o, RESOLVED_DIR, SANDBOX_R_READ | SANDBOX_R_LIST);
 	}
 	for (size_t i = 0; i < sizeof(resolver_dirs) / sizeof(resolver_dirs[0]); i++)

@@ -48,8 +48,8 @@ static int card_make(const struct worker_spec *s, struct box_err *err)
 static void __attribute__((noreturn)) child_fail(int err_fd, const char *name, const char *what)
 {
 	char line[256];
-	int n = snprintf(
-	    line, sizeof(line), "box: %s could not start: %s: %s\n", name, what, box_strerror(errno));
+	int n = snprintf(line, sizeof(line), "box: %s could not start: %s: %s\n", name, what,
+	    box_strerror(errno));
 
 	if (n > 0)
 		(void)!write(err_fd, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
@@ -93,7 +93,8 @@ static void __attribute__((noreturn)) child_run(const struct child *c)
 		child_fail(s->err_fd, s->name, "tie it to the box");
 	if (ns_caps_keep() < 0)
 		child_fail(s->err_fd, s->name, "keep what is needed to confine itself");
-	for (int sig = 1; sig < 32; sig++) /* handlers are reset by execve, ignored signals are not */
+	for (int sig = 1; sig < 32;
+	     sig++) /* handlers are reset by execve, ignored signals are not */
 		if (sig != SIGKILL && sig != SIGSTOP)
 			(void)sigaction(sig, &dfl, NULL);
 	(void)sigemptyset(&none);
@@ -117,7 +118,8 @@ int worker_spawn(const struct worker_spec *s, pid_t *pid, int *pidfd, struct box
 	pid_t p;
 
 	if (s->fds_n > WORKER_FDS_MAX || s->paths_n > WORKER_PATHS_MAX)
-		return box_fail(err, BOX_ELIMIT, 0, "start %s: too many descriptors or paths", s->name);
+		return box_fail(
+		    err, BOX_ELIMIT, 0, "start %s: too many descriptors or paths", s->name);
 	if (null < 0)
 		return box_fail(err, BOX_ESYS, errno, "start %s: /dev/null", s->name);
 	card = card_make(s, err);

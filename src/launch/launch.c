@@ -18,7 +18,7 @@
 #include "contain/ns.h"
 #include "base/ban.h"
 
-#define LAUNCH_FLAGS                                                                             \
+#define LAUNCH_FLAGS                                                                               \
 	(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | \
 	    CLONE_NEWCGROUP)
 
@@ -31,13 +31,14 @@ static int spec_file(const struct sandbox_spec *spec, struct box_err *err)
 		return -1;
 	if (fd < 0 || fd_write_full(fd, b.p, b.n) < 0 || lseek(fd, 0, SEEK_SET) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
-		return box_fail(err, BOX_ESYS, errno, "%s: pass the description of its sandbox",
-		    spec->label);
+		return box_fail(
+		    err, BOX_ESYS, errno, "%s: pass the description of its sandbox", spec->label);
 	return fd_take(&fd);
 }
 
 /* The child tells its trouble in the form box-launch would use, from memory that was prepared before. */
-static void __attribute__((noreturn)) child_fail(int control, enum launch_stage stage, const char *what)
+static void __attribute__((noreturn))
+child_fail(int control, enum launch_stage stage, const char *what)
 {
 	uint8_t frame[IPC_HDR + 5 + 256] = { 0 };
 	char text[256];
@@ -89,7 +90,8 @@ static void __attribute__((noreturn)) child_run(const struct child *c)
 	}
 	for (int i = 0; i < 5; i++)
 		if (dup2(high[i], i) < 0)
-			child_fail(high[LAUNCH_CONTROL_FD], LAUNCH_STAGE_NAMESPACE, "pass descriptors");
+			child_fail(
+			    high[LAUNCH_CONTROL_FD], LAUNCH_STAGE_NAMESPACE, "pass descriptors");
 	if (syscall(SYS_close_range, 5u, ~0u, 0) < 0)
 		child_fail(LAUNCH_CONTROL_FD, LAUNCH_STAGE_NAMESPACE, "close descriptors");
 	execve(c->path, argv, no_env);
@@ -120,7 +122,8 @@ int launch_start(const char *launcher_path, const struct sandbox_spec *spec, con
 		int sys = errno;
 		char what[320];
 
-		(void)snprintf(what, sizeof(what), "%s: make the sandbox's namespaces", spec->label);
+		(void)snprintf(
+		    what, sizeof(what), "%s: make the sandbox's namespaces", spec->label);
 		return ns_explain(sys, what, err);
 	}
 	*child = (struct launch_child){ pid, fd_take(&pidfd), fd_take(&ours) };
@@ -168,7 +171,8 @@ static int on_stopped(void *ctx, struct ipc_msg *m, struct box_err *err)
 	struct launch_event *ev = ((struct recv_ctx *)ctx)->ev;
 
 	ev->status = rd_u8(&m->body);
-	return rd_done(&m->body) ? 0 : box_fail(err, BOX_EDENIED, 0, "malformed frame from box-launch");
+	return rd_done(&m->body) ? 0
+	                         : box_fail(err, BOX_EDENIED, 0, "malformed frame from box-launch");
 }
 
 static int on_exited(void *ctx, struct ipc_msg *m, struct box_err *err)
@@ -176,7 +180,8 @@ static int on_exited(void *ctx, struct ipc_msg *m, struct box_err *err)
 	struct launch_event *ev = ((struct recv_ctx *)ctx)->ev;
 
 	ev->status = (int)rd_u32(&m->body);
-	return rd_done(&m->body) ? 0 : box_fail(err, BOX_EDENIED, 0, "malformed frame from box-launch");
+	return rd_done(&m->body) ? 0
+	                         : box_fail(err, BOX_EDENIED, 0, "malformed frame from box-launch");
 }
 
 static const struct ipc_rule launch_table[] = {

@@ -89,7 +89,8 @@ static int make_network(const struct sandbox_spec *s, struct fault *f)
 	int one;
 
 	if (ns_loopback_up() < 0) {
-		(void)box_fail(&f->err, BOX_ESYS, errno, "bring the sandbox's loopback interface up");
+		(void)box_fail(
+		    &f->err, BOX_ESYS, errno, "bring the sandbox's loopback interface up");
 		return fault(f, LAUNCH_STAGE_NETWORK);
 	}
 	if (s->net == SANDBOX_NET_NONE)
@@ -131,7 +132,8 @@ static int own_group(const struct sandbox_spec *s)
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGTTOU);
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	(void)tcsetpgrp(0, self); /* fails when the terminal is another session's: then there is no job control */
+	(void)tcsetpgrp(0,
+	    self); /* fails when the terminal is another session's: then there is no job control */
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 	return 0;
 }
@@ -314,7 +316,8 @@ int main(void)
 		f.stage = LAUNCH_STAGE_SPEC;
 		(void)box_fail(&f.err, BOX_ESYS, errno,
 		    "box-launch is a part of box and is started by `box run`, not by hand");
-	} else if (read_spec(&s, &f) == 0 && make_ids(&s, &f) == 0 && make_network(&s, &f) == 0 && make_view(&s, &f) == 0) {
+	} else if (read_spec(&s, &f) == 0 && make_ids(&s, &f) == 0 && make_network(&s, &f) == 0 &&
+	           make_view(&s, &f) == 0) {
 		r = run(&s, &f);
 	}
 	if (r < 0) {

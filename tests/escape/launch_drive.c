@@ -1,6 +1,6 @@
 /* launch_drive: run one process of a box.toml in its sandbox without a monitor: no policy, no gateway. For tests/escape and for looking at a plan by hand.
  *
- *   launch_drive --launcher PATH --config FILE [--tool LABEL] [--explain] [--tty] [--alias IMAGE] [--broker SOCKET] [--path PATH] [--times N] [-- ARGS]
+ *   launch_drive --launcher PATH --config FILE [--tool LABEL] [--explain] [--tty] [--alias IMAGE] [--broker SOCKET] [--path PATH] [--home DIR] [--times N] [-- ARGS]
  *
  * Accepts connections on the sandbox's proxy listener and answers each with "pong". Exit status as a shell's: 128 + n for a signal; 125 when the sandbox could not be made. */
 #include <errno.h>
@@ -25,7 +25,7 @@
 #include "base/ban.h"
 
 struct drive {
-	const char *launcher, *config, *tool, *alias, *broker, *path;
+	const char *launcher, *config, *tool, *alias, *broker, *path, *home;
 	bool explain, tty;
 	int times;
 	char **args;
@@ -33,7 +33,8 @@ struct drive {
 
 static int usage(void)
 {
-	(void)fprintf(stderr, "usage: launch_drive --launcher PATH --config FILE [options] [-- ARGS]\n");
+	(void)fprintf(
+	    stderr, "usage: launch_drive --launcher PATH --config FILE [options] [-- ARGS]\n");
 	return 2;
 }
 
@@ -64,6 +65,8 @@ static int parse(int argc, char **argv, struct drive *d)
 			d->broker = argv[++i];
 		else if (strcmp(a, "--path") == 0)
 			d->path = argv[++i];
+		else if (strcmp(a, "--home") == 0)
+			d->home = argv[++i];
 		else if (strcmp(a, "--times") == 0)
 			d->times = atoi(argv[++i]);
 		else
@@ -112,7 +115,8 @@ static int run_once(const struct drive *d, const struct sandbox_spec *s, struct 
 			server = serve(ev.listener);
 			(void)close(ev.listener);
 		} else if (ev.type == LAUNCH_FAILED) {
-			(void)fprintf(stderr, "launch_drive: failed (stage %d): %s\n", (int)ev.stage, ev.text);
+			(void)fprintf(stderr, "launch_drive: failed (stage %d): %s\n",
+			    (int)ev.stage, ev.text);
 			break;
 		} else if (ev.type == LAUNCH_STOPPED) {
 			(void)launch_signal(&c, SIGCONT, NULL);
@@ -149,9 +153,15 @@ static int drive(const struct drive *d, struct plan *p, struct box_err *err)
 	char cwd[4096], tmp[4096], path[8192];
 	const char *operator_path = d->path != NULL ? d->path : "/usr/local/bin:/usr/bin:/bin";
 	struct passwd *pw = getpwuid(getuid());
-	const struct config_input in = { .config_path = d->config, .start_dir = getcwd(cwd, sizeof(cwd)),
-		.home = pw != NULL ? pw->pw_dir : "/", .path_var = operator_path, .args = d->args,
-		.uid = getuid(), .gid = getgid() };
+	const struct config_input in = { .config_path = d->config,
+		.start_dir = getcwd(cwd, sizeof(cwd)),
+		.home = d->home != NULL ? d->home
+		        : pw != NULL    ? pw->pw_dir
+		                        : "/",
+		.path_var = operator_path,
+		.args = d->args,
+		.uid = getuid(),
+		.gid = getgid() };
 	int r;
 
 	if (config_load(&in, p, err) < 0)
@@ -182,7 +192,18 @@ static int drive(const struct drive *d, struct plan *p, struct box_err *err)
 	x.env = env;
 	x.env_n = env_n;
 	x.tty = d->tty;
-	r = sandbox_spec_build(p, proc, &x, &spec, err);
+	if (proc->kind == PLAN_TOOL) { /* the shell would pass the whole vector */
+		const char *argv[256];
+
+		for (size_t i = 0; i < proc->command_n && x.argv_n < 128; i++)
+			argv[x.argv_n++] = proc->command[i].p;
+		for (char **a = d->args; a != NULL && *a != NULL && x.argv_n < 256; a++)
+			argv[x.argv_n++] = *a;
+		x.argv = argv;
+		r = sandbox_spec_build(p, proc, &x, &spec, err);
+	} else {
+		r = sandbox_spec_build(p, proc, &x, &spec, err);
+	}
 	if (r == 0 && d->explain) {
 		AUTO_BUF b = buf_with(1 << 20);
 

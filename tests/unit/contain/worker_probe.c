@@ -109,7 +109,9 @@ static int do_resolve(void)
 
 static int do_connect(void)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(1), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in to = { .sin_family = AF_INET,
+		.sin_port = htons(1),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	AUTO_FD fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
@@ -165,7 +167,8 @@ static int probe(enum probe what, const char *arg)
 	case PROBE_FDS:
 		return do_fds();
 	case PROBE_MAP_CODE: {
-		void *p = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		void *p =
+		    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		return p == MAP_FAILED ? errno : 0;
 	}

@@ -37,8 +37,15 @@ static void start(struct worker *w, enum worker_profile p, const char *name,
 	int pair[2];
 
 	assert_int_equal(ipc_pair(pair, &err), 0);
-	struct worker_spec s = { .profile = p, .program = probe_path, .name = name, .channel = pair[1],
-		.err_fd = 2, .fds = &extra, .fds_n = extra >= 0 ? 1 : 0, .paths = paths, .paths_n = paths_n };
+	struct worker_spec s = { .profile = p,
+		.program = probe_path,
+		.name = name,
+		.channel = pair[1],
+		.err_fd = 2,
+		.fds = &extra,
+		.fds_n = extra >= 0 ? 1 : 0,
+		.paths = paths,
+		.paths_n = paths_n };
 
 	if (worker_spawn(&s, &w->pid, &w->pidfd, &err) < 0)
 		fail_msg("%s", err.msg);
@@ -172,7 +179,8 @@ static void test_files(void **state)
 	(void)snprintf(ok, sizeof(ok), "%s/in", dir);
 	(void)snprintf(out, sizeof(out), "%s/out", dir);
 	assert_int_equal(mkdir(ok, 0700), 0);
-	const struct worker_path paths[] = { { ok, WORKER_R_READ | WORKER_R_WRITE }, { "/etc", WORKER_R_READ } };
+	const struct worker_path paths[] = { { ok, WORKER_R_READ | WORKER_R_WRITE },
+		{ "/etc", WORKER_R_READ } };
 
 	start(&w, WORKER_FILES, "probe-files", paths, 2, -1);
 	(void)snprintf(sub, sizeof(sub), "%s/f", ok);
@@ -265,8 +273,9 @@ static void test_dies_with_parent(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_shell), cmocka_unit_test(test_shell_ends),
-		cmocka_unit_test(test_gateway), cmocka_unit_test(test_dial), cmocka_unit_test(test_files),
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_shell),
+		cmocka_unit_test(test_shell_ends), cmocka_unit_test(test_gateway),
+		cmocka_unit_test(test_dial), cmocka_unit_test(test_files),
 		cmocka_unit_test(test_refused), cmocka_unit_test(test_missing_program),
 		cmocka_unit_test(test_dies_with_parent) };
 	struct box_err err = { 0 };
