@@ -26,11 +26,12 @@
 #include "monitor/routes.h"
 
 struct dogwood_engine;
-struct dogwood_diags;
 struct monitor;
 struct session;
 struct sandbox;
 struct egress_listener;
+
+#define MONITOR_WARNINGS_MAX 64
 
 /* Paths below the box directory (box-config-and-policy 4.6), all absolute. */
 struct monitor_paths {
@@ -58,7 +59,8 @@ struct monitor {
 	struct decider *decider;
 	struct recorder *rec;
 	struct dogwood_engine *engine;
-	struct dogwood_diags *findings; /* of the policy, at load */
+	const char *warnings[MONITOR_WARNINGS_MAX]; /* of the policy, at load */
+	size_t warnings_n;
 	struct ca *ca;
 	struct routes routes;
 

@@ -21,103 +21,117 @@ static const char *base_name(sv path)
 }
 
 /* All findings on stderr, with carets. */
-static void print_findings(const dogwood_diags *diags)
+static void print_findings(const struct dw_diags *d)
 {
-	const char *no = getenv("NO_COLOR");
-	bool colour = isatty(STDERR_FILENO) == 1 && (no == NULL || *no == '\0');
-	char *text = dogwood_diags_text(diags, colour ? DOGWOOD_RENDER_COLOUR : 0);
+	AUTO_BUF b = buf_with((size_t)4 << 20);
 
-	if (text != NULL && fd_write_full(STDERR_FILENO, text, strlen(text)) != 0) {
-		/* stderr is gone: the error line will not be seen either */
-	}
-	dogwood_free(text);
-}
-
-/* The sources of a box: its policy under the file's name, and Box's own schemas. */
-struct sources {
-	struct dogwood_source policy;
-	struct dogwood_policy_set set;
-};
-
-static void set_sources(struct sources *s, const struct plan *p, sv text)
-{
-	s->policy =
-	    (struct dogwood_source){ dogwood_cstr(p->policy_path.n != 0 ? p->policy_path.p : ""),
-		    { text.p != NULL ? text.p : "", text.n } };
-	s->set = (struct dogwood_policy_set){
-		.policies = &s->policy,
-		.n_policies = 1,
-		.action_schema = { dogwood_cstr("box actions.cedarschema"),
-		    dogwood_cstr(dw_box_actions) },
-		.event_schema = { dogwood_cstr("box events.dwschema"),
-		    dogwood_cstr(dw_box_events) },
-	};
+	dw_diags_print(d, &b);
+	if (b.n != 0 && fd_write_full(STDERR_FILENO, b.p, b.n) != 0)
+		return; /* stderr is gone: the error line will not be seen either */
 }
 
 /* "policy file <path> will not load: <first error>" */
-static int refuse(const struct plan *p, const dogwood_diags *diags, const struct dogwood_error *de,
-    struct box_err *err)
+static int refuse(
+    const struct plan *p, const struct dw_diags *d, const char *other, struct box_err *err)
 {
 	const char *path = p->policy_path.n != 0 ? p->policy_path.p : "<no authored policy>";
+	AUTO_BUF line = buf_with(4096);
 
-	for (size_t i = 0; i < dogwood_diags_count(diags); i++) {
-		const struct dogwood_diag *d = dogwood_diags_at(diags, i);
-
-		if (d->severity == DOGWOOD_ERROR)
-			return box_fail(err, BOX_ECONFIG, 0, "policy file %s will not load: %.*s",
-			    path, (int)(d->message.n < 900 ? d->message.n : 900), d->message.p);
+	for (size_t i = 0; i < d->n; i++) {
+		if (d->v[i].severity != DW_ERROR)
+			continue;
+		/* One line, whatever the message quotes from the source. */
+		buf_put_escaped(&line, sv_sub(d->v[i].message, 0, 2000));
+		break;
 	}
-	return box_fail(err, BOX_ECONFIG, 0, "policy file %s will not load: %s", path, de->msg);
+	if (line.n == 0)
+		buf_put_c(&line, other);
+	return box_fail(
+	    err, BOX_ECONFIG, 0, "policy file %s will not load: %s", path, buf_cstr(&line));
+}
+
+/* Everything that speaks against the text, without a store: the language's checks against Box's schemas, then Box's own. */
+static int judge(const struct plan *p, sv text, struct dw_diags *d, struct box_err *err)
+{
+	struct dw_load in = { .policy = { p->policy_path.n != 0 ? p->policy_path : SV("policy"),
+		                  { text.p != NULL ? text.p : "", text.n } },
+		.action_schema = { SV("box.cedarschema"), sv_c(dw_box_actions) },
+		.event_schema = { SV("box.dwschema"), sv_c(dw_box_events) },
+		.tick = DW_TICK_NANO };
+	struct box_err why = { 0 };
+	struct dw_set *set = dw_load(&in, d, &why);
+	int r = -1;
+
+	if (set == NULL)
+		r = refuse(p, d, why.msg, err);
+	else if (dw_box_check(set, p->home, d) != 0)
+		r = refuse(p, d, "out of memory", err);
+	else
+		r = 0;
+	dw_set_free(set);
+	return r;
 }
 
 int policy_check(const struct plan *p, struct box_err *err)
 {
 	AUTO_BUF text = buf_with(POLICY_MAX);
-	dogwood_diags *diags = dogwood_diags_new();
-	struct dogwood_error de = { 0 };
-	struct sources s;
-	int r = -1;
+	AUTO_DW_DIAGS d = { 0 };
+	int r;
 
-	if (diags == NULL)
-		return box_nomem(err, "the findings");
-	if (p->policy_path.n == 0 || config_read_policy(p, &text, err) == 0) {
-		set_sources(&s, p, buf_sv(&text));
-		if (dogwood_policy_check(&s.set, diags, &de) == 0 &&
-		    box_checks(p->home, &s.set, diags, &de) == 0)
-			r = 0;
-		else
-			r = refuse(p, diags, &de, err);
-		print_findings(diags);
-	}
-	dogwood_diags_free(diags);
+	if (p->policy_path.n != 0 && config_read_policy(p, &text, err) != 0)
+		return -1;
+	r = judge(p, buf_sv(&text), &d, err);
+	print_findings(&d);
 	return r;
+}
+
+static int install(struct monitor *m, sv text, struct box_err *err)
+{
+	const struct plan *p = m->plan;
+	struct dogwood_source policy = { dogwood_cstr(
+		                             p->policy_path.n != 0 ? p->policy_path.p : "policy"),
+		{ text.p != NULL ? text.p : "", text.n } };
+	struct dogwood_policy_set set = { .policies = &policy,
+		.n_policies = 1,
+		.action_schema = { dogwood_cstr("box.cedarschema"), dogwood_cstr(dw_box_actions) },
+		.event_schema = { dogwood_cstr("box.dwschema"), dogwood_cstr(dw_box_events) } };
+	struct dogwood_options o;
+	struct dogwood_error de = { 0 };
+
+	dogwood_options_init(&o);
+	o.path = m->path.store;
+	if (dogwood_engine_open(&o, &m->engine, &de) != 0)
+		return box_fail(err, BOX_ECORRUPT, 0, "policy staging failed: %s", de.msg);
+	if (dogwood_engine_install(m->engine, &set, NULL, NULL, &de) != 0)
+		return box_fail(err, BOX_ECONFIG, 0, "policy staging failed: %s", de.msg);
+	return 0;
 }
 
 int policy_open(struct monitor *m, struct buf *text, struct box_err *err)
 {
 	const struct plan *p = m->plan;
-	struct dogwood_options o;
-	struct dogwood_error de = { 0 };
-	struct sources s;
+	AUTO_DW_DIAGS d = { 0 };
 	sv subject =
 	    p->policy_path.n != 0 ? sv_c(base_name(p->policy_path)) : SV("<no authored policy>");
 
-	m->findings = dogwood_diags_new();
-	if (m->findings == NULL)
-		return box_nomem(err, "the findings");
 	if (p->policy_path.n != 0 && config_read_policy(p, text, err) != 0)
 		return -1;
-	dogwood_options_init(&o);
-	o.path = m->path.store;
-	if (dogwood_engine_open(&o, &m->engine, &de) != 0)
-		return box_fail(err, BOX_ECORRUPT, 0, "policy staging failed: %s", de.msg);
-	set_sources(&s, p, buf_sv(text));
-	if (box_checks(p->home, &s.set, m->findings, &de) != 0 ||
-	    dogwood_engine_install(m->engine, &s.set, m->findings, NULL, &de) != 0) {
-		(void)refuse(p, m->findings, &de, err); /* always -1 */
-		print_findings(m->findings);
+	if (judge(p, buf_sv(text), &d, err) != 0) {
+		print_findings(&d);
 		record_control(m->rec, "policy_refused", subject, err->msg);
 		return -1;
+	}
+	if (install(m, buf_sv(text), err) != 0) {
+		record_control(m->rec, "policy_refused", subject, err->msg);
+		return -1;
+	}
+	for (size_t i = 0; i < d.n; i++) {
+		AUTO_BUF line = buf_with(8192);
+
+		buf_put_escaped(&line, sv_sub(d.v[i].message, 0, 4000));
+		if (d.v[i].severity == DW_WARNING && m->warnings_n < MONITOR_WARNINGS_MAX)
+			m->warnings[m->warnings_n++] =
+			    arena_printf(&m->arena, "%s", buf_cstr(&line));
 	}
 	record_control(m->rec, "policy_installed", subject, NULL);
 	record_control(m->rec, "discovery_complete", subject, NULL);
@@ -126,13 +140,9 @@ int policy_open(struct monitor *m, struct buf *text, struct box_err *err)
 
 void policy_print_warnings(struct monitor *m)
 {
-	for (size_t i = 0; i < dogwood_diags_count(m->findings); i++) {
-		const struct dogwood_diag *d = dogwood_diags_at(m->findings, i);
-
-		if (d->severity == DOGWOOD_WARNING)
-			log_warn(
-			    "%.*s", (int)(d->message.n < 2000 ? d->message.n : 2000), d->message.p);
-	}
+	for (size_t i = 0; i < m->warnings_n; i++)
+		if (m->warnings[i] != NULL)
+			log_warn("%s", m->warnings[i]);
 }
 
 void policy_close(struct monitor *m)
@@ -142,6 +152,4 @@ void policy_close(struct monitor *m)
 	if (m->engine != NULL && dogwood_engine_close(m->engine, &de) != 0)
 		log_warn("policy staging failed: %s", de.msg);
 	m->engine = NULL;
-	dogwood_diags_free(m->findings);
-	m->findings = NULL;
 }
