@@ -47,7 +47,7 @@ int wal_seg_get(sv block, struct wal_seg *out, const char **why)
 {
 	struct rd r = rd_of(block.p, block.n < WAL_SEG_HDR ? block.n : WAL_SEG_HDR);
 	uint32_t version, crc;
-	sv magic;
+	sv magic, id, prev;
 
 	if (block.n < WAL_SEG_HDR) {
 		*why = "shorter than its header";
@@ -68,10 +68,16 @@ int wal_seg_get(sv block, struct wal_seg *out, const char **why)
 		*why = "written by another version of the format";
 		return -1;
 	}
-	memcpy(out->id, rd_bytes(&r, WAL_ID).p, WAL_ID);
+	id = rd_bytes(&r, WAL_ID);
 	out->first = rd_u64(&r);
 	out->size = rd_u64(&r);
-	memcpy(out->prev, rd_bytes(&r, WAL_HASH).p, WAL_HASH);
+	prev = rd_bytes(&r, WAL_HASH);
+	if (id.p == NULL || prev.p == NULL) {
+		*why = "shorter than its header";
+		return -1;
+	}
+	memcpy(out->id, id.p, WAL_ID);
+	memcpy(out->prev, prev.p, WAL_HASH);
 	if (out->size < WAL_SEG_HDR || out->size > UINT64_C(1) << 40) {
 		*why = "the header gives an impossible size";
 		return -1;

@@ -16,9 +16,8 @@
 
 #include "base/ban.h"
 
-#define SNAP_MAX  ((size_t)1 << 30)
-#define SNAP_TMP  "snap.tmp"
-#define SNAPS_MAX 64
+#define SNAP_MAX ((size_t)1 << 30)
+#define SNAP_TMP "snap.tmp"
 
 static void snap_name(uint64_t offset, char out[WAL_NAME_MAX])
 {
@@ -32,8 +31,7 @@ static int newest_first(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-/* Offsets of the snapshots in the folder, newest first. */
-static int list(int dir, uint64_t v[SNAPS_MAX], size_t *n, struct box_err *err)
+int eng_snap_list(int dir, uint64_t v[ENG_SNAPS_MAX], size_t *n, struct box_err *err)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), e = errno;
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -45,7 +43,7 @@ static int list(int dir, uint64_t v[SNAPS_MAX], size_t *n, struct box_err *err)
 		fd_drop(&fd);
 		return box_fail(err, BOX_ESYS, e, "list the store");
 	}
-	while (*n < SNAPS_MAX && (de = readdir(d)) != NULL) {
+	while (*n < ENG_SNAPS_MAX && (de = readdir(d)) != NULL) {
 		sv s = sv_c(de->d_name);
 
 		if (sv_starts(s, SV("snap-")) && s.n == 21 &&
@@ -61,18 +59,25 @@ static int read_file(int dir, const char *name, struct buf *out, struct box_err 
 {
 	AUTO_FD fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	struct stat st;
+	uint8_t *p;
+	ssize_t got;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return box_fail(err, BOX_ESYS, errno, "open %s", name);
-	/* One allocation for what is there. */
-	if (st.st_size > 0 && (uint64_t)st.st_size <= SNAP_MAX &&
-	    buf_room(out, (size_t)st.st_size + 1) == NULL)
+	if (st.st_size < 0 || (uint64_t)st.st_size > SNAP_MAX)
+		return box_fail(err, BOX_ELIMIT, 0, "larger than a snapshot can be");
+	p = buf_room(out, (size_t)st.st_size);
+	if (p == NULL)
 		return box_nomem(err, "a snapshot");
-	return fd_read_all(fd, out, name, err);
+	got = fd_read_full(fd, p, (size_t)st.st_size);
+	if (got < 0)
+		return box_fail(err, BOX_ESYS, errno, "read %s", name);
+	out->n = (size_t)got;
+	return 0;
 }
 
-static int load_one(int dir, uint64_t offset, struct eng_state *s, struct eng_set *like,
-    struct eng_snap *out, struct box_err *err)
+int eng_snap_load_at(int dir, uint64_t offset, struct eng_state *s, struct eng_set *like,
+    uint8_t id[WAL_ID], struct box_err *err)
 {
 	AUTO_BUF b = buf_with(SNAP_MAX + 1);
 	size_t tokens = s->tokens.max;
@@ -81,7 +86,7 @@ static int load_one(int dir, uint64_t offset, struct eng_state *s, struct eng_se
 	snap_name(offset, name);
 	if (read_file(dir, name, &b, err) < 0)
 		return box_wrap(err, "%s", name);
-	if (eng_state_load(s, buf_sv(&b), like, out->id, err) == 0 && s->next == offset)
+	if (eng_state_load(s, buf_sv(&b), like, id, err) == 0 && s->next == offset)
 		return 0;
 	if (s->next != offset && s->mon != NULL)
 		(void)box_fail(err, BOX_ECORRUPT, 0, "the file has another snapshot's name");
@@ -93,15 +98,15 @@ static int load_one(int dir, uint64_t offset, struct eng_state *s, struct eng_se
 int eng_snap_load(
     int dir, struct eng_state *s, struct eng_set *like, struct eng_snap *out, struct box_err *err)
 {
-	uint64_t v[SNAPS_MAX];
+	uint64_t v[ENG_SNAPS_MAX];
 	struct box_err why;
 	size_t n;
 
 	*out = (struct eng_snap){ 0 };
-	if (list(dir, v, &n, err) < 0)
+	if (eng_snap_list(dir, v, &n, err) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		if (load_one(dir, v[i], s, like, out, &why) == 0) {
+		if (eng_snap_load_at(dir, v[i], s, like, out->id, &why) == 0) {
 			out->found = true;
 			out->offset = v[i];
 			out->older = i + 1 < n ? v[i + 1] : 0;
@@ -137,16 +142,32 @@ static int write_file(
 /* Keep the two newest. */
 static int drop_old(int dir, const struct eng_io *io, struct eng_snap *out, struct box_err *err)
 {
-	uint64_t v[SNAPS_MAX];
+	uint64_t v[ENG_SNAPS_MAX];
 	char name[WAL_NAME_MAX];
 	size_t n;
 
-	if (list(dir, v, &n, err) < 0)
+	if (eng_snap_list(dir, v, &n, err) < 0)
 		return -1;
 	out->older = n > 1 ? v[1] : 0;
 	for (size_t i = 2; i < n; i++) {
 		snap_name(v[i], name);
 		if (io->unlink(io->arg, dir, name) < 0 && errno != ENOENT)
+			return box_fail(err, BOX_ESYS, errno, "remove %s", name);
+	}
+	return 0;
+}
+
+int eng_snap_drop_after(int dir, const struct eng_io *io, uint64_t n, struct box_err *err)
+{
+	uint64_t v[ENG_SNAPS_MAX];
+	char name[WAL_NAME_MAX];
+	size_t count;
+
+	if (eng_snap_list(dir, v, &count, err) < 0)
+		return -1;
+	for (size_t i = 0; i < count && v[i] > n; i++) {
+		snap_name(v[i], name);
+		if (io->unlink(io->arg, dir, name) < 0)
 			return box_fail(err, BOX_ESYS, errno, "remove %s", name);
 	}
 	return 0;

@@ -23,3 +23,12 @@ int eng_snap_load(
  * Reads only files: any thread, one at a time. */
 int eng_snap_make(int dir, const struct eng_io *io, uint64_t upto, size_t max_tokens,
     struct eng_set *like, struct eng_snap *out, struct box_err *err);
+
+/* Offsets of all snapshot files, newest first; at most ENG_SNAPS_MAX. */
+#define ENG_SNAPS_MAX 64
+int eng_snap_list(int dir, uint64_t v[ENG_SNAPS_MAX], size_t *n, struct box_err *err);
+/* Load this one. -1 leaves the state empty. */
+int eng_snap_load_at(int dir, uint64_t offset, struct eng_state *s, struct eng_set *like,
+    uint8_t id[WAL_ID], struct box_err *err);
+/* Remove those that go beyond record n. */
+int eng_snap_drop_after(int dir, const struct eng_io *io, uint64_t n, struct box_err *err);
