@@ -59,11 +59,16 @@ bool crew_hello_ok(struct ipc_msg *m, struct box_err *err)
 	return true;
 }
 
+void crew_kill(struct crew *c)
+{
+	if (c->pid > 0 && pidfd_send_signal(c->pidfd, SIGKILL, NULL, 0) != 0 && errno != ESRCH)
+		log_warn("cannot end %s: %s", c->program, box_strerror(errno));
+}
+
 void crew_end(struct crew *c)
 {
 	if (c->pid > 0) {
-		if (pidfd_send_signal(c->pidfd, SIGKILL, NULL, 0) != 0 && errno != ESRCH)
-			log_warn("cannot end %s: %s", c->program, box_strerror(errno));
+		crew_kill(c);
 		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
 			;
 	}

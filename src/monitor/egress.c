@@ -480,6 +480,8 @@ void egress_end(struct monitor *m)
 {
 	while (m->listeners != NULL)
 		egress_unlisten(m, m->listeners->sandbox);
+	crew_kill(&m->gateway);
+	crew_kill(&m->dial);
 	if (m->gateway.chan != NULL)
 		chan_end(m->gateway.chan);
 	if (m->dial.chan != NULL)
