@@ -56,6 +56,7 @@ void conn_new(struct gw *g, int fd, uint32_t sandbox)
 	}
 	g->conns[slot] = c;
 	g->conns_n++;
+	gw_wake(g);
 	conn_set(c, CONN_HEAD);
 }
 
@@ -92,8 +93,9 @@ static bool can_keep(const struct conn *c)
 
 	if (x == NULL || !x->req.keep_alive || x->forwarded || sv_eq(x->req.method, SV("CONNECT")))
 		return false;
+	/* A body that is here already is dropped; one that may never come ends the connection. */
 	if (x->req.framing != HTTP1_EMPTY &&
-	    !(x->req.framing == HTTP1_LENGTH && x->req.length == 0))
+	    !(x->req.framing == HTTP1_LENGTH && x->req.length <= c->client.in.n))
 		return false;
 	return !c->tunnel || (stream_is_open(&c->up) && !stream_ended(&c->up));
 }
@@ -118,6 +120,7 @@ void conn_reply(struct conn *c, uint16_t status, bool marker, bool keep, sv text
 		end_client(c);
 		return;
 	}
+	stream_take(&c->client, (size_t)x->req.length);
 	exch_free(c->gw, x);
 	c->x = NULL;
 	conn_set(c, CONN_HEAD);
@@ -479,7 +482,7 @@ static bool later(int64_t now_ns, int64_t since_ns, uint32_t ms)
 }
 
 /* Has no byte moved on either side for so long? */
-static bool stalled(struct conn *c, int64_t now_ns)
+static bool quiet(struct conn *c, int64_t now_ns, uint32_t ms)
 {
 	uint64_t moved = c->client.moved + c->up.moved;
 
@@ -487,7 +490,7 @@ static bool stalled(struct conn *c, int64_t now_ns)
 		c->moved_seen = moved;
 		c->moved_ns = now_ns;
 	}
-	return later(now_ns, c->moved_ns, c->gw->stall_ms);
+	return later(now_ns, c->moved_ns, ms);
 }
 
 void conn_tick(struct conn *c, int64_t now_ns)
@@ -515,7 +518,7 @@ void conn_tick(struct conn *c, int64_t now_ns)
 		over = later(now_ns, c->since_ns, g->stall_ms);
 		break;
 	case CONN_RELAY:
-		if (!stalled(c, now_ns))
+		if (!quiet(c, now_ns, g->stall_ms))
 			return;
 		if (!c->x->replying) {
 			conn_fail(
@@ -526,8 +529,12 @@ void conn_tick(struct conn *c, int64_t now_ns)
 		over = true;
 		break;
 	case CONN_LINGER:
-		over = stream_pending(&c->client) != 0 ? stalled(c, now_ns)
-		                                       : later(now_ns, c->since_ns, GW_LINGER_MS);
+		/* What is pending may take its time. A client that still sends its body gets a while to read our answer. */
+		if (stream_pending(&c->client) != 0)
+			over = quiet(c, now_ns, g->stall_ms);
+		else
+			over = quiet(c, now_ns, GW_LINGER_MS) ||
+			       later(now_ns, c->since_ns, g->head_ms);
 		break;
 	case CONN_DEAD:
 		break;

@@ -77,11 +77,14 @@ void gw_control(struct gw *g, const struct conn *c, enum gw_control what,
 void gw_done(struct gw *g, uint64_t ticket, uint16_t status, uint64_t body)
 {
 	AUTO_BUF b = buf_with(32);
+	struct box_err err = { 0 };
 
 	buf_put_u64(&b, ticket);
 	buf_put_u16(&b, status);
 	buf_put_u64(&b, body);
-	(void)chan_send(g->mon, MON_DONE_HTTP, 0, &b, -1, NULL);
+	/* An outcome that is lost would leave a count too low: better no gateway. */
+	if (chan_send(g->mon, MON_DONE_HTTP, 0, &b, -1, &err) < 0)
+		stop(g, &err);
 }
 
 /* --- box-dial ------------------------------------------------------------------------------------------------------------- */
@@ -148,13 +151,11 @@ static const struct chan_ops dial_ops = { dial_table, on_dial_end };
 
 /* --- listeners ------------------------------------------------------------------------------------------------------------ */
 
-/* Room for a newcomer: close the connection that has waited longest for its client. */
-static bool make_room(struct gw *g)
+/* Close the connection that has waited longest for its client. */
+static bool close_oldest(struct gw *g)
 {
 	struct conn *oldest = NULL;
 
-	if (g->conns_n < g->conns_max)
-		return true;
 	for (size_t i = 0; i < g->conns_max; i++) {
 		struct conn *c = g->conns[i];
 
@@ -169,6 +170,15 @@ static bool make_room(struct gw *g)
 	return true;
 }
 
+/* The timer runs while there is something to time. */
+void gw_wake(struct gw *g)
+{
+	static const struct timeval every = { GW_TICK_MS / 1000, GW_TICK_MS % 1000 * 1000 };
+
+	if (!event_pending(g->tick, EV_TIMEOUT, NULL))
+		(void)event_add(g->tick, &every);
+}
+
 static void on_accept(evutil_socket_t fd, short what, void *arg)
 {
 	struct listener *l = arg;
@@ -177,9 +187,14 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
 	for (int i = 0; i < ACCEPT_MAX; i++) {
 		int c = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-		if (c < 0)
-			return; /* EAGAIN, or a client that is gone already; EMFILE cannot be: slots bound descriptors */
-		if (make_room(l->gw))
+		if (c < 0) {
+			/* Out of descriptors although slots bound them: the limit is lower than planned for. One idle connection makes
+			 * room; else the listener rests until the next tick. */
+			if ((errno == EMFILE || errno == ENFILE) && !close_oldest(l->gw))
+				(void)event_del(l->ev);
+			return; /* EAGAIN, or a client that is gone already */
+		}
+		if (l->gw->conns_n < l->gw->conns_max || close_oldest(l->gw))
 			conn_new(l->gw, c, l->sandbox);
 		else
 			fd_drop(&c);
@@ -377,6 +392,10 @@ void gw_tick(struct gw *g)
 		g->load_n = 0;
 		g->load_next_ns = now + 60 * NS_PER_SEC;
 	}
+	for (size_t i = 0; i < g->listeners_n; i++)
+		(void)event_add(g->listeners[i]->ev, NULL); /* those that rested */
+	if (g->conns_n == 0 && g->load_n == 0)
+		(void)event_del(g->tick);
 }
 
 static void on_tick(evutil_socket_t fd, short what, void *arg)
@@ -389,7 +408,6 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 struct gw *gw_new(struct event_base *base, int mon_fd, struct clock mono, struct box_err *err)
 {
 	AUTO_FD own = mon_fd;
-	static const struct timeval every = { GW_TICK_MS / 1000, GW_TICK_MS % 1000 * 1000 };
 	struct gw *g = calloc(1, sizeof(*g));
 	AUTO_BUF hello = buf_with(64);
 
@@ -411,7 +429,7 @@ struct gw *gw_new(struct event_base *base, int mon_fd, struct clock mono, struct
 	if (chan_send(g->mon, MON_HELLO, 0, &hello, -1, err) < 0)
 		goto fail;
 	g->tick = event_new(base, -1, EV_PERSIST, on_tick, g);
-	if (g->tick == NULL || event_add(g->tick, &every) < 0) {
+	if (g->tick == NULL) {
 		(void)box_fail(err, BOX_ESYS, errno, "make a timer");
 		goto fail;
 	}

@@ -122,6 +122,8 @@ static inline int64_t gw_now(const struct gw *g)
 }
 
 /* gw.c */
+/* Something began that has a time limit. */
+void gw_wake(struct gw *g);
 /* Ask a question for this connection; its answer finds it again by the id. -1: the channel is gone or full. */
 int gw_ask(struct conn *c, struct chan *to, uint16_t type, const struct buf *body);
 void gw_cancel(struct conn *c);

@@ -234,7 +234,7 @@ void stream_start_tls(struct stream *s, struct ssl_st *ssl)
 void stream_take(struct stream *s, size_t n)
 {
 	buf_drop(&s->in, n);
-	if (s->full && s->in.n <= STREAM_IN_MAX / 2) {
+	if (s->full && n != 0) {
 		s->full = false;
 		/* TLS may hold bytes for which the socket will never become readable again. */
 		want_events(s);
