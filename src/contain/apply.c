@@ -266,8 +266,8 @@ static int do_tmpfs(struct view *v, const struct sandbox_op *op, struct box_err 
 	return 0;
 }
 
-/* A detached copy of the mount tree at an open place, with its flags set. */
-static int tree_clone(int fd, bool dir, uint32_t flags)
+/* A detached copy of the mount tree at an open place, with flags added: to all of it, or (deep = false) to its top alone. */
+static int tree_clone(int fd, bool dir, uint32_t flags, bool deep)
 {
 	struct mount_attr attr = { .attr_set = mount_attrs(flags) };
 	unsigned rec = dir ? AT_RECURSIVE : 0;
@@ -276,7 +276,8 @@ static int tree_clone(int fd, bool dir, uint32_t flags)
 
 	if (tree < 0)
 		return -1;
-	if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | rec, &attr, sizeof(attr)) < 0)
+	if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH | (deep ? rec : 0), &attr,
+	        sizeof(attr)) < 0)
 		return -1;
 	return fd_take(&tree);
 }
@@ -296,7 +297,7 @@ static int do_bind(struct view *v, const struct sandbox_op *op, struct box_err *
 	    (op->ino != 0 && ((uint64_t)st.st_dev != op->dev || (uint64_t)st.st_ino != op->ino)))
 		return box_fail(err, BOX_EDENIED, 0,
 		    "%s is not the file that was judged: it was replaced meanwhile", op->src);
-	tree = tree_clone(src, dir, op->flags);
+	tree = tree_clone(src, dir, op->flags, true);
 	if (tree < 0)
 		return view_fail(err, errno, "prepare a bind of", op->src);
 	at = view_target(v, op->dst, dir);
@@ -318,7 +319,8 @@ static int do_pin(struct view *v, const struct sandbox_op *op, struct box_err *e
 		return 0;
 	if (at < 0 || fstat(at, &st) < 0)
 		return view_fail(err, errno, "find", op->dst);
-	tree = tree_clone(at, S_ISDIR(st.st_mode), op->flags);
+	/* What is mounted below keeps the flags it has. */
+	tree = tree_clone(at, S_ISDIR(st.st_mode), op->flags, false);
 	if (tree < 0 || view_attach(tree, at) < 0)
 		return view_fail(err, errno, "hold in place", op->dst);
 	return 0;
@@ -350,7 +352,7 @@ static int do_cover(struct view *v, const struct sandbox_op *op, struct box_err 
 		}
 		src = view_open(v, COVER_NAME);
 		if (src >= 0)
-			tree = tree_clone(src, false, SANDBOX_RO | SANDBOX_NOEXEC);
+			tree = tree_clone(src, false, SANDBOX_RO | SANDBOX_NOEXEC, true);
 	}
 	if (tree < 0 || view_attach(tree, at) < 0)
 		return view_fail(err, errno, "hide", op->dst);
@@ -374,7 +376,7 @@ static int do_console(struct view *v, const struct sandbox_op *op, int tty_fd, s
 	if (src < 0 || fstat(src, &a) < 0 || fstat(tty_fd, &b) < 0 || !S_ISCHR(a.st_mode) ||
 	    a.st_rdev != b.st_rdev || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
 		return 0;
-	tree = tree_clone(src, false, op->flags);
+	tree = tree_clone(src, false, op->flags, true);
 	at = view_target(v, op->dst, false);
 	if (tree < 0 || at < 0 || view_attach(tree, at) < 0)
 		return view_fail(err, errno, "show the terminal at", op->dst);

@@ -171,13 +171,38 @@ static bool judged(const struct build *b, const char *path)
 	return false;
 }
 
+/* Does an `exec` entry of the table cover this program, and no `deny` entry? */
+static bool covered_by_exec(const struct build *b, const char *path)
+{
+	char real[PATH_MAX];
+	bool yes = false;
+
+	if (realpath(path, real) == NULL)
+		return false;
+	for (size_t i = 0; i < b->proc->grants_n; i++) {
+		const struct plan_grant *g = &b->proc->grants[i];
+
+		if (g->list == PLAN_DENY && view_within(real, g->path.p))
+			return false;
+		yes = yes || (g->list == PLAN_EXEC && view_within(real, g->path.p));
+	}
+	return yes;
+}
+
+static int not_covered(struct build *b, const char *script, const char *interp)
+{
+	return box_fail(b->err, BOX_EDENIED, 0,
+	    "%s names the interpreter %s, which no `exec` entry of %s covers", script, interp,
+	    b->s->label);
+}
+
 /* The #! chain of the program: each hop is spelled in the file and must be found under that spelling in the view. For "env NAME" with an aliased NAME the
  * interpreter is started directly: the alias is for what the agent runs, not for the agent. */
 static int show_interpreters(struct build *b, const char *program)
 {
 	const char *at = program;
 
-	for (size_t i = 0; i < b->proc->interpreters_n; i++)
+	for (size_t i = 0; b->x->program == NULL && i < b->proc->interpreters_n; i++)
 		if (show_program(b, b->proc->interpreters[i].p, NULL) < 0)
 			return -1;
 	for (int hop = 0; hop < SCRIPT_HOPS_MAX; hop++) {
@@ -191,12 +216,16 @@ static int show_interpreters(struct build *b, const char *program)
 			return box_fail(b->err, BOX_EDENIED, 0,
 			    "%s: %s names the interpreter %s, which is not the one that was judged",
 			    b->s->label, at, s.interp);
+		if (b->x->program != NULL && !covered_by_exec(b, s.interp))
+			return not_covered(b, at, s.interp);
 		if (show_program(b, s.interp, NULL) < 0)
 			return -1;
 		if (s.env_name != NULL) {
 			const char *found = search_path(b, s.env_name);
 
-			if (found == NULL || !judged(b, found))
+			if (found != NULL && b->x->program != NULL && !covered_by_exec(b, found))
+				return not_covered(b, at, found);
+			if (found == NULL || (b->x->program == NULL && !judged(b, found)))
 				return 0; /* env itself says so */
 			if (show_program(b, found, NULL) < 0)
 				return -1;
@@ -451,6 +480,8 @@ static int build_program(struct build *b)
 
 	if (route == NULL || route[0] != '/')
 		return box_fail(b->err, BOX_ECONFIG, 0, "%s: no program", b->s->label);
+	if (b->x->program != NULL && !covered_by_exec(b, route))
+		return refuse(b, 0, "no `exec` entry covers", route);
 	if (show_program(b, route, &real) < 0)
 		return -1;
 	if (b->x->program == NULL && !sv_eq(sv_c(real), pr->program))
@@ -502,6 +533,8 @@ int sandbox_spec_build(const struct plan *p, const struct plan_process *proc,
 	for (size_t i = 0; i < proc->grants_n; i++)
 		if (proc->grants[i].list != PLAN_DENY && show_grant(&b, &proc->grants[i]) < 0)
 			return -1;
+	if (x->box_dir != NULL && nodes_host_tree(&b.t, x->box_dir) != NULL)
+		return refuse(&b, 0, "a grant would expose the box's own directory", x->box_dir);
 	if (build_program(&b) < 0 || build_minimum(&b) < 0 || build_scaffold(&b) < 0)
 		return -1;
 	if (!b.leaf && build_aliases(&b) < 0)

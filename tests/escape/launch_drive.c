@@ -200,6 +200,8 @@ static int drive(const struct drive *d, struct plan *p, struct box_err *err)
 		for (char **a = d->args; a != NULL && *a != NULL && x.argv_n < 256; a++)
 			argv[x.argv_n++] = *a;
 		x.argv = argv;
+		if (proc->workspace.n == 0 && p->agent != NULL)
+			x.cwd = p->agent->workspace.p;
 		r = sandbox_spec_build(p, proc, &x, &spec, err);
 	} else {
 		r = sandbox_spec_build(p, proc, &x, &spec, err);
