@@ -1,0 +1,349 @@
+/* Many callers, and sudden death. Build with -Db_sanitize=thread for the first half to mean the
+ * most. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/fd.h"
+#include "engine/codec.h"
+#include "engine/state.h"
+#include "engine/wal.h"
+#include "rig.h"
+#include "tmp.h"
+
+#include "base/ban.h"
+
+#define CALLERS 64
+#define EACH    40
+
+/* Judge every stored event again: the stored verdict must be the one of the history before it. */
+struct recheck {
+	struct eng_state s;
+	struct dw_scratch *sc;
+	uint64_t events;
+};
+
+static int recheck_record(void *arg, const struct wal_rec *r, struct box_err *err)
+{
+	struct recheck *c = arg;
+	AUTO_ARENA a = { .limit = (size_t)1 << 20 };
+	struct eng_stored s;
+	struct dw_decision d;
+	struct dw_event e;
+
+	if (eng_state_replay(&c->s, r, err) < 0)
+		return -1;
+	if (r->kind != WAL_EVENT)
+		return 0;
+	if (eng_event_get(r->body, &a, &e, NULL, &s, err) < 0)
+		return -1;
+	c->events++;
+	if (s.cause == DOGWOOD_RECORDED)
+		return 0;
+	if (dw_decide(c->sc, c->s.set->set, c->s.mon, &e, &d, err) < 0)
+		return -1;
+	assert_int_equal(eng_cause_of(&d), s.cause);
+	return 0;
+}
+
+static uint64_t recheck(const char *path)
+{
+	struct wal_conf conf = { .path = path, .seg_bytes = WAL_SEG_MIN, .io = eng_io_system() };
+	struct recheck c = { 0 };
+	struct box_err err = { 0 };
+	struct wal_end end;
+	struct wal *w;
+
+	eng_state_init(&c.s, 0);
+	c.sc = dw_scratch_new(&err);
+	assert_non_null(c.sc);
+	if (wal_open(&conf, &w, &err) < 0 || wal_recover(w, 0, recheck_record, &c, &end, &err) < 0)
+		fail_msg("%s", err.msg);
+	wal_close(w);
+	dw_scratch_free(c.sc);
+	eng_state_fini(&c.s);
+	return c.events;
+}
+
+struct caller {
+	pthread_t thread;
+	dogwood_engine *e;
+	unsigned n;
+	uint64_t offset[EACH];
+	int64_t ts[EACH];
+	unsigned errors;
+};
+
+static void build(dogwood_event *ev, bool done)
+{
+	dogwood_event_reset(ev);
+	dogwood_event_action(ev, dogwood_cstr("Box::Action::\"http:request\""),
+	    dogwood_cstr(done ? "response" : "request"));
+	dogwood_event_principal(ev, dogwood_cstr("Box::Agent::\"self\""));
+	dogwood_event_resource(ev, dogwood_cstr("Box::Resource::\"unused\""));
+	dogwood_event_str(ev, DOGWOOD_HISTORY, "requestId", dogwood_cstr("r"));
+	dogwood_event_str(ev, DOGWOOD_BOTH, "input.host", dogwood_cstr("slack.com"));
+	dogwood_event_long(ev, DOGWOOD_BOTH, "input.port", 443);
+	dogwood_event_str(ev, DOGWOOD_BOTH, "input.method", dogwood_cstr("POST"));
+	dogwood_event_str(ev, DOGWOOD_BOTH, "input.path", dogwood_cstr("/"));
+	dogwood_event_long(ev, DOGWOOD_BOTH, "input.body_bytes", 1);
+	dogwood_event_bool(ev, DOGWOOD_BOTH, "input.intercepted", true);
+	if (done)
+		dogwood_event_long(ev, DOGWOOD_HISTORY, "output.status", 200);
+}
+
+/* Nothing here asserts: cmocka is not for threads. */
+static void *call(void *arg)
+{
+	struct caller *c = arg;
+	dogwood_event *ev = dogwood_event_new();
+	struct dogwood_verdict *v = dogwood_verdict_new();
+
+	for (unsigned i = 0; i < EACH; i++) {
+		struct dogwood_status st = { .size = sizeof(st) };
+		char token[32];
+
+		build(ev, (c->n + i) % 2 != 0);
+		(void)snprintf(token, sizeof(token), "%u-%u", c->n, i);
+		if (dogwood_submit(c->e, ev, dogwood_cstr(i % 5 == 0 ? token : NULL), v, NULL) < 0)
+			c->errors++;
+		c->offset[i] = v->offset;
+		c->ts[i] = v->ts_ns;
+		/* Durable before it returned: with a token always, else what matters. */
+		if (i % 5 == 0 &&
+		    (dogwood_engine_status(c->e, &st, NULL) < 0 || st.durable_offset <= v->offset))
+			c->errors++;
+	}
+	dogwood_event_free(ev);
+	dogwood_verdict_free(v);
+	return NULL;
+}
+
+static void count_call(void *arg, const struct dogwood_verdict *v)
+{
+	(void)v;
+	++*(unsigned *)arg;
+}
+
+struct looper {
+	dogwood_engine *e;
+	unsigned begun, called, errors;
+};
+
+static void *loop(void *arg)
+{
+	struct looper *l = arg;
+	dogwood_event *ev = dogwood_event_new();
+
+	for (unsigned i = 0; i < 400; i++) {
+		build(ev, i % 3 == 0);
+		if (dogwood_submit_begin(
+		        l->e, ev, (dogwood_str){ NULL, 0 }, count_call, &l->called, NULL) < 0)
+			l->errors++;
+		l->begun++;
+		if (i % 7 == 0 && dogwood_engine_sync(l->e, NULL) < 0)
+			l->errors++;
+	}
+	while (dogwood_engine_waiting(l->e))
+		(void)dogwood_engine_sync(l->e, NULL);
+	dogwood_event_free(ev);
+	return NULL;
+}
+
+static int cmp_u64(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* 64 callers, an event loop, checkpoints and policy changes at once: nothing lost, doubled or
+ * out of order. */
+static void test_many(void **state)
+{
+	static struct caller c[CALLERS];
+	static uint64_t all[CALLERS * EACH];
+	const char *path = tmp_path("many");
+	struct looper l = { 0 };
+	pthread_t loop_thread;
+	struct rig r;
+	uint64_t installs = 1;
+
+	(void)state;
+	rig_init(&r, path);
+	r.opt.now_ns = NULL;
+	r.opt.snapshot_events = 500;
+	r.opt.segment_bytes = 262144;
+	rig_open(&r);
+	(void)rig_install(&r, rig_policy);
+	l.e = r.e;
+	assert_int_equal(pthread_create(&loop_thread, NULL, loop, &l), 0);
+	for (unsigned i = 0; i < CALLERS; i++) {
+		c[i] = (struct caller){ .e = r.e, .n = i };
+		assert_int_equal(pthread_create(&c[i].thread, NULL, call, &c[i]), 0);
+	}
+	for (int i = 0; i < 4; i++) {
+		installs += rig_install(&r, i % 2 == 0 ? rig_policy_requests : rig_policy).changed;
+		assert_int_equal(dogwood_engine_checkpoint(r.e, NULL), 0);
+	}
+	for (unsigned i = 0; i < CALLERS; i++) {
+		assert_int_equal(pthread_join(c[i].thread, NULL), 0);
+		assert_int_equal(c[i].errors, 0);
+		for (unsigned k = 0; k < EACH; k++) {
+			all[i * EACH + k] = c[i].offset[k];
+			if (k != 0) {
+				assert_true(c[i].offset[k] > c[i].offset[k - 1]);
+				assert_true(c[i].ts[k] > c[i].ts[k - 1]);
+			}
+		}
+	}
+	assert_int_equal(pthread_join(loop_thread, NULL), 0);
+	assert_int_equal(l.errors, 0);
+	assert_int_equal(l.called, l.begun);
+	assert_int_equal(rig_status(&r).next_offset, installs + CALLERS * EACH + (uint64_t)l.begun);
+	assert_true(rig_status(&r).syncs < CALLERS * EACH);
+	qsort(all, CALLERS * EACH, sizeof(all[0]), cmp_u64);
+	for (size_t i = 1; i < CALLERS * EACH; i++)
+		assert_true(all[i] != all[i - 1]);
+	rig_close(&r);
+	rig_open(&r);
+	rig_fini(&r);
+}
+
+/* What the child tells about each verdict that was released to it. */
+struct told {
+	uint64_t offset;
+	uint32_t matters;
+	uint32_t cause;
+};
+
+static void child(const char *path, int out, unsigned round)
+{
+	struct dogwood_options o;
+	dogwood_engine *e;
+	dogwood_event *ev = dogwood_event_new();
+	struct dogwood_verdict *v = dogwood_verdict_new();
+
+	dogwood_options_init(&o);
+	o.path = path;
+	o.segment_bytes = 65536;
+	o.snapshot_events = round % 2 == 0 ? 40 : 0;
+	if (dogwood_engine_open(&o, &e, NULL) < 0)
+		_exit(3);
+	for (unsigned i = 0;; i++) {
+		struct told t = { .matters = i % 2 };
+
+		build(ev, i % 2 != 0);
+		if (dogwood_submit(e, ev, (dogwood_str){ NULL, 0 }, v, NULL) < 0)
+			_exit(4);
+		t.offset = v->offset;
+		t.cause = v->cause;
+		if (fd_write_full(out, &t, sizeof(t)) < 0)
+			_exit(0);
+	}
+}
+
+static void test_kill(void **state)
+{
+	const char *path = tmp_path("kill"), *times = getenv("ENGINE_KILLS");
+	unsigned rounds = times != NULL ? (unsigned)strtoul(times, NULL, 10) : 100;
+	uint64_t rnd = 20261130, told = 0;
+	struct rig r;
+
+	(void)state;
+	rig_init(&r, path);
+	r.opt.now_ns = NULL;
+	r.opt.segment_bytes = 65536;
+	rig_open(&r);
+	(void)rig_install(&r, rig_policy);
+	rig_close(&r);
+	for (unsigned round = 0; round < rounds; round++) {
+		struct timespec nap = { 0, (long)(tmp_rand(&rnd) % 12000000) };
+		uint64_t must = 0;
+		struct told t;
+		int p[2], status;
+		pid_t pid;
+
+		assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+		pid = fork();
+		assert_true(pid >= 0);
+		if (pid == 0)
+			child(path, p[1], round);
+		(void)close(p[1]);
+		(void)nanosleep(&nap, NULL);
+		assert_int_equal(kill(pid, SIGKILL), 0);
+		while (fd_read_full(p[0], &t, sizeof(t)) == (ssize_t)sizeof(t)) {
+			if (t.matters != 0)
+				must = t.offset + 1;
+			told++;
+		}
+		(void)close(p[0]);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSIGNALED(status));
+		rig_open(&r);
+		assert_true(rig_status(&r).next_offset >= must);
+		rig_close(&r);
+	}
+	assert_true(told > rounds);
+	/* Not pruned in half of the rounds only, so what can be judged again is. */
+	rig_open(&r);
+	if (rig_status(&r).base_offset == 0) {
+		rig_close(&r);
+		assert_true(recheck(path) > 0);
+	}
+	rig_fini(&r);
+}
+
+/* The same without snapshots, judged again from the first record. */
+static void test_rejudge(void **state)
+{
+	const char *path = tmp_path("rejudge");
+	struct rig r;
+	uint64_t s = 3;
+
+	(void)state;
+	rig_init(&r, path);
+	r.opt.snapshot_events = 0;
+	rig_open(&r);
+	(void)rig_install(&r, rig_policy);
+	for (int i = 0; i < 400; i++) {
+		r.now += (int64_t)(tmp_rand(&s) % (2 * MINUTE));
+		if (i % 50 == 49)
+			(void)rig_install(&r, i % 100 == 49 ? rig_policy_requests : rig_policy);
+		build(r.ev, tmp_rand(&s) % 2 == 0);
+		(void)rig_submit(&r);
+	}
+	rig_close(&r);
+	assert_int_equal(recheck(path), 400);
+	rig_fini(&r);
+}
+
+static int done(void **state)
+{
+	(void)state;
+	tmp_done();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_rejudge),
+		cmocka_unit_test(test_kill),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, done);
+}
