@@ -253,7 +253,8 @@ static struct jnode *group(struct jp *p, struct jnode *j)
 	p->at++;
 	p->depth--;
 	if (obj && repeated(p->a, key, n, &twice))
-		return twice.p == NULL ? no_room(p) : fail_at(p, from, "a key stands twice in this object");
+		return twice.p == NULL ? no_room(p)
+		                       : fail_at(p, from, "a key stands twice in this object");
 	j->kind = obj ? J_OBJ : J_ARR;
 	j->n = (uint32_t)n;
 	j->item = item;

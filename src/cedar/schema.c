@@ -44,8 +44,8 @@ static const struct cedar_type ty_builtin[] = {
 	{ .kind = CEDAR_TY_DATETIME },
 	{ .kind = CEDAR_TY_DURATION },
 };
-static const char *const builtin_name[] = { "Bool", "Long", "String", "decimal", "ipaddr", "datetime",
-	"duration" };
+static const char *const builtin_name[] = { "Bool", "Long", "String", "decimal", "ipaddr",
+	"datetime", "duration" };
 #define N_BUILTIN 7
 
 static void fail(struct res *r, const struct cedar_span *at, const char *before, sv name,
@@ -86,8 +86,8 @@ static const struct cedar_type *builtin(sv name)
 
 static bool is_type_word(sv s)
 {
-	static const char *const words[] = { "Bool", "Boolean", "Entity", "Extension", "Long", "Record",
-		"Set", "String" };
+	static const char *const words[] = { "Bool", "Boolean", "Entity", "Extension", "Long",
+		"Record", "Set", "String" };
 	size_t i;
 
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -106,7 +106,8 @@ static void define_common(struct res *r, cedar_sym ns, const struct cedar_scommo
 		return;
 	}
 	if (is_type_word(cedar_sv(d->name)))
-		fail(r, &d->span, "this is reserved and cannot be the basename of a common-type declaration: ",
+		fail(r, &d->span,
+		    "this is reserved and cannot be the basename of a common-type declaration: ",
 		    cedar_sv(d->name), "", NULL);
 	c->decl = d;
 	c->ns = ns;
@@ -202,24 +203,29 @@ static void check_shadowing(struct res *r)
 			    smap_get(&r->etypes, ns->common[j].name, NULL) != NULL)
 				fail(r, &ns->common[j].span, "the definition of ",
 				    cedar_sv(ns->common[j].name),
-				    " illegally shadows the definition in the empty namespace", "rename one of them");
+				    " illegally shadows the definition in the empty namespace",
+				    "rename one of them");
 		for (j = 0; j < ns->n_entity; j++)
 			if (smap_get(&r->commons, ns->entity[j].name, NULL) != NULL ||
 			    smap_get(&r->etypes, ns->entity[j].name, NULL) != NULL)
 				fail(r, &ns->entity[j].span, "the definition of ",
 				    cedar_sv(ns->entity[j].name),
-				    " illegally shadows the definition in the empty namespace", "rename one of them");
+				    " illegally shadows the definition in the empty namespace",
+				    "rename one of them");
 		for (j = 0; j < ns->n_action; j++)
-			if (smap_get(&r->actions, cedar_intern(r->t, SV("Action")), ns->action[j].id) != NULL)
+			if (smap_get(&r->actions, cedar_intern(r->t, SV("Action")),
+			        ns->action[j].id) != NULL)
 				fail(r, &ns->action[j].span, "the definition of action ",
 				    cedar_sv(ns->action[j].id),
-				    " illegally shadows the definition in the empty namespace", "rename one of them");
+				    " illegally shadows the definition in the empty namespace",
+				    "rename one of them");
 	}
 }
 
 /* ---- types -------------------------------------------------------------------------------------------------------- */
 
-static const struct cedar_type *resolve(struct res *r, cedar_sym ns, const struct cedar_sty *s, size_t *size);
+static const struct cedar_type *resolve(
+    struct res *r, cedar_sym ns, const struct cedar_sty *s, size_t *size);
 
 static const struct cedar_type *resolve_common(struct res *r, struct common *c, size_t *size)
 {
@@ -285,8 +291,8 @@ static bool possible(struct res *r, cedar_sym ns, cedar_sym name, cedar_sym out[
 	return out[0] != NULL;
 }
 
-static const struct cedar_type *resolve_name(struct res *r, cedar_sym ns, const struct cedar_sty *s,
-    size_t *size)
+static const struct cedar_type *resolve_name(
+    struct res *r, cedar_sym ns, const struct cedar_sty *s, size_t *size)
 {
 	bool common = s->kind != CEDAR_STY_ENTITY, entity = s->kind != CEDAR_STY_COMMON;
 	const struct cedar_type *b;
@@ -317,21 +323,21 @@ static const struct cedar_type *resolve_name(struct res *r, cedar_sym ns, const 
 			return b;
 	}
 	unknown(r, &s->span,
-	    s->kind == CEDAR_STY_ENTITY ? "undeclared entity type: " :
-	    s->kind == CEDAR_STY_COMMON ? "undeclared common type: " :
-					  "failed to resolve type: ",
+	    s->kind == CEDAR_STY_ENTITY   ? "undeclared entity type: "
+	    : s->kind == CEDAR_STY_COMMON ? "undeclared common type: "
+	                                  : "failed to resolve type: ",
 	    s->name);
 	return NULL;
 }
 
 static int by_attr(const void *a, const void *b)
 {
-	return sv_cmp(
-	    cedar_sv(((const struct cedar_attr *)a)->name), cedar_sv(((const struct cedar_attr *)b)->name));
+	return sv_cmp(cedar_sv(((const struct cedar_attr *)a)->name),
+	    cedar_sv(((const struct cedar_attr *)b)->name));
 }
 
-static const struct cedar_type *resolve_record(struct res *r, cedar_sym ns, const struct cedar_sty *s,
-    size_t *size)
+static const struct cedar_type *resolve_record(
+    struct res *r, cedar_sym ns, const struct cedar_sty *s, size_t *size)
 {
 	struct cedar_type *ty = ARENA_NEW(r->a, struct cedar_type);
 	struct cedar_attr *v = ARENA_VEC(r->a, struct cedar_attr, s->n_attr);
@@ -342,7 +348,8 @@ static const struct cedar_type *resolve_record(struct res *r, cedar_sym ns, cons
 		return nomem(r);
 	if (s->open) {
 		cedar_diag_add(r->ds, CEDAR_ERROR, "schema", NULL, "list the attributes",
-		    "records and entities with `additionalAttributes` are experimental and not supported");
+		    "records and entities with `additionalAttributes` are experimental and not "
+		    "supported");
 		r->failed = true;
 	}
 	for (i = 0; i < s->n_attr; i++) {
@@ -367,7 +374,8 @@ static const struct cedar_type *resolve_record(struct res *r, cedar_sym ns, cons
 	return good ? ty : NULL;
 }
 
-static const struct cedar_type *resolve(struct res *r, cedar_sym ns, const struct cedar_sty *s, size_t *size)
+static const struct cedar_type *resolve(
+    struct res *r, cedar_sym ns, const struct cedar_sty *s, size_t *size)
 {
 	const struct cedar_type *ty = NULL, *elem;
 	struct cedar_type *set;
@@ -411,8 +419,8 @@ static const struct cedar_type *resolve(struct res *r, cedar_sym ns, const struc
 }
 
 /* A shape or context: a record, or what names one. */
-static const struct cedar_type *resolve_shape(struct res *r, cedar_sym ns, const struct cedar_sty *s,
-    const struct cedar_span *at)
+static const struct cedar_type *resolve_shape(
+    struct res *r, cedar_sym ns, const struct cedar_sty *s, const struct cedar_span *at)
 {
 	static const struct cedar_type empty = { .kind = CEDAR_TY_RECORD };
 	const struct cedar_type *ty;
@@ -482,12 +490,14 @@ static void fill_entity(struct res *r, cedar_sym ns, const struct cedar_sentity 
 
 		for (i = 0; i < e->n_parent; i++)
 			if (e->parent[i]->is_action)
-				fail(r, &d->span, "an entity cannot be a member of the action type ",
+				fail(r, &d->span,
+				    "an entity cannot be a member of the action type ",
 				    cedar_sv(e->parent[i]->name), "", NULL);
 	}
 }
 
-static struct cedar_action *find_parent(struct res *r, cedar_sym ns, const struct cedar_saction_ref *ref)
+static struct cedar_action *find_parent(
+    struct res *r, cedar_sym ns, const struct cedar_saction_ref *ref)
 {
 	cedar_sym type = ref->type != NULL ? ref->type : cedar_intern(r->t, SV("Action")), can[2];
 	struct cedar_action *x = NULL;
@@ -502,7 +512,8 @@ static struct cedar_action *find_parent(struct res *r, cedar_sym ns, const struc
 
 static void fill_action(struct res *r, cedar_sym ns, const struct cedar_saction *d)
 {
-	cedar_sym word = cedar_intern(r->t, SV("Action")), type = word != NULL ? whole(r, ns, word) : NULL;
+	cedar_sym word = cedar_intern(r->t, SV("Action")),
+	          type = word != NULL ? whole(r, ns, word) : NULL;
 	struct cedar_action *x = type != NULL ? smap_get(&r->actions, type, d->id) : NULL;
 	uint32_t i;
 
@@ -520,7 +531,8 @@ static void fill_action(struct res *r, cedar_sym ns, const struct cedar_saction 
 		const struct cedar_action *up = find_parent(r, ns, &d->parent[i]);
 
 		if (up == NULL)
-			fail(r, &d->span, "undeclared action: ", cedar_sv(d->parent[i].id), "", NULL);
+			fail(r, &d->span, "undeclared action: ", cedar_sv(d->parent[i].id), "",
+			    NULL);
 		else
 			x->parent[x->n_parent++] = up;
 	}
@@ -528,7 +540,8 @@ static void fill_action(struct res *r, cedar_sym ns, const struct cedar_saction 
 
 static int by_address(const void *a, const void *b)
 {
-	uintptr_t x = (uintptr_t) * (const void *const *)a, y = (uintptr_t) * (const void *const *)b;
+	uintptr_t x = (uintptr_t) * (const void *const *)a,
+	          y = (uintptr_t) * (const void *const *)b;
 
 	return x < y ? -1 : x > y;
 }
@@ -558,7 +571,8 @@ static struct step action_step(const void *node)
 #define MAX_UP_ALL ((size_t)1 << 22) /* links of all closures together */
 
 /* Every node reachable over parents; the start only when a cycle leads back (*cycle). Vector in the arena, sorted by address. */
-static const void **closure(struct res *r, const void *start, step_fn step, uint32_t *n_out, bool *cycle)
+static const void **closure(
+    struct res *r, const void *start, step_fn step, uint32_t *n_out, bool *cycle)
 {
 	AUTO_SMAP seen = { 0 };
 	const void **v = NULL;
@@ -641,10 +655,11 @@ static void close_etypes(struct res *r)
 	for (i = 0; i < s->n_action; i++) {
 		struct cedar_action *x = s->action[i];
 
-		x->ancestor =
-		    (const struct cedar_action **)closure(r, x, action_step, &x->n_ancestor, &cycle);
+		x->ancestor = (const struct cedar_action **)closure(
+		    r, x, action_step, &x->n_ancestor, &cycle);
 		if (cycle)
-			fail(r, &x->decl->span, "action ", cedar_sv(x->uid.id), " is a member of itself", NULL);
+			fail(r, &x->decl->span, "action ", cedar_sv(x->uid.id),
+			    " is a member of itself", NULL);
 	}
 	for (i = 0; i < s->n_etype; i++) {
 		struct cedar_entity_type *e = s->etype[i];
@@ -696,7 +711,9 @@ static void action_store(struct res *r)
 	for (i = 0; i < s->n_action && !r->failed; i++) {
 		const struct cedar_action *x = s->action[i];
 		struct cedar_uid *up = ARENA_VEC(r->a, struct cedar_uid, x->n_parent);
-		struct cedar_entity_data d = { .uid = x->uid, .parents = up, .n_parents = x->n_parent };
+		struct cedar_entity_data d = {
+			.uid = x->uid, .parents = up, .n_parents = x->n_parent
+		};
 
 		if (up == NULL) {
 			nomem(r);
@@ -792,8 +809,8 @@ struct cedar_schema *cedar_schema_load(
 		cedar_diag_add(ds, CEDAR_ERROR, "limit", NULL, NULL, "out of memory");
 		return NULL;
 	}
-	if ((json ? cedar_schema_parse_json(t, a, text, src, ds) :
-		    cedar_schema_parse(t, a, text, src, ds)) < 0)
+	if ((json ? cedar_schema_parse_json(t, a, text, src, ds)
+	          : cedar_schema_parse(t, a, text, src, ds)) < 0)
 		return NULL;
 	return cedar_schema_resolve(t, a, src, ds);
 }
@@ -931,7 +948,8 @@ void cedar_put_type(struct buf *b, const struct cedar_type *ty)
 		buf_put_byte(b, '}');
 		break;
 	case CEDAR_TY_ENTITY:
-		buf_put_sv(b, ty->ent != NULL ? cedar_sv(ty->ent->name) : SV("__cedar::internal::AnyEntity"));
+		buf_put_sv(b,
+		    ty->ent != NULL ? cedar_sv(ty->ent->name) : SV("__cedar::internal::AnyEntity"));
 		break;
 	case CEDAR_TY_DECIMAL:
 		buf_put_sv(b, SV("decimal"));
@@ -950,8 +968,8 @@ void cedar_put_type(struct buf *b, const struct cedar_type *ty)
 
 /* ---- contexts of their own ---------------------------------------------------------------------------------------- */
 
-static const struct cedar_scommon *find_common(const struct cedar_schema_src *s, sv whole_name,
-    cedar_sym *ns_out)
+static const struct cedar_scommon *find_common(
+    const struct cedar_schema_src *s, sv whole_name, cedar_sym *ns_out)
 {
 	uint32_t i, j;
 
@@ -987,8 +1005,8 @@ static bool has_entity(const struct cedar_schema_src *s, cedar_sym ns, cedar_sym
 }
 
 /* Names that mean something of namespace ns become whole, so that the type can stand elsewhere. */
-static int make_whole(struct cedar_syms *t, struct arena *a, const struct cedar_schema_src *s, cedar_sym ns,
-    struct cedar_sty *ty)
+static int make_whole(struct cedar_syms *t, struct arena *a, const struct cedar_schema_src *s,
+    cedar_sym ns, struct cedar_sty *ty)
 {
 	cedar_sym n, in;
 	uint32_t i;
@@ -1010,8 +1028,8 @@ static int make_whole(struct cedar_syms *t, struct arena *a, const struct cedar_
 	return 0;
 }
 
-int cedar_schema_own_context(struct cedar_syms *t, struct arena *a, struct cedar_schema_src *s, sv ns,
-    struct cedar_saction *x)
+int cedar_schema_own_context(struct cedar_syms *t, struct arena *a, struct cedar_schema_src *s,
+    sv ns, struct cedar_saction *x)
 {
 	cedar_sym in = cedar_intern(t, ns), n;
 	struct cedar_sty *ty = x->context;
@@ -1024,7 +1042,8 @@ int cedar_schema_own_context(struct cedar_syms *t, struct arena *a, struct cedar
 		if ((ty->kind != CEDAR_STY_NAME && ty->kind != CEDAR_STY_COMMON) ||
 		    hops > CEDAR_SCHEMA_MAX_DEPTH)
 			return -1;
-		n = sv_find(cedar_sv(ty->name), ':') >= 0 ? ty->name : schema_join(t, a, in, ty->name);
+		n = sv_find(cedar_sv(ty->name), ':') >= 0 ? ty->name
+		                                          : schema_join(t, a, in, ty->name);
 		c = n != NULL ? find_common(s, cedar_sv(n), &in) : NULL;
 		if (c == NULL)
 			c = find_common(s, cedar_sv(ty->name), &in);

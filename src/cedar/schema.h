@@ -112,8 +112,8 @@ void cedar_schema_put_json(struct buf *b, const struct cedar_schema_src *s);
 struct cedar_saction *cedar_schema_src_action(struct cedar_schema_src *s, sv ns, sv id);
 /* Make the context of an action of namespace ns a record of its own: a common type it names is copied in (its names made whole), so
  * that attributes can be added to this action alone. 0, or -1 without room or when the name means no record. */
-int cedar_schema_own_context(struct cedar_syms *t, struct arena *a, struct cedar_schema_src *s, sv ns,
-    struct cedar_saction *x);
+int cedar_schema_own_context(struct cedar_syms *t, struct arena *a, struct cedar_schema_src *s,
+    sv ns, struct cedar_saction *x);
 /* Add (or replace) an attribute of the record type *ty (NULL: a new empty record), in place. -1 when a is full. */
 int cedar_sty_add(
     struct arena *a, struct cedar_sty **ty, cedar_sym name, struct cedar_sty *type, bool required);

@@ -18,8 +18,8 @@ struct sj {
 
 static void *fail(struct sj *p, const struct jnode *j, const char *what)
 {
-	struct cedar_span at = j != NULL ? cedar_span_at(p->text, j->off, j->len) :
-					   (struct cedar_span){ 0 };
+	struct cedar_span at =
+	    j != NULL ? cedar_span_at(p->text, j->off, j->len) : (struct cedar_span){ 0 };
 
 	cedar_diag_add(p->ds, CEDAR_ERROR, "schema", &at, NULL, "%s", what);
 	return NULL;
@@ -31,8 +31,8 @@ static void *nomem(struct sj *p)
 }
 
 /* Is j an object with these members only? */
-static bool object(struct sj *p, const struct jnode *j, const char *what, const char *const *known,
-    size_t n)
+static bool object(
+    struct sj *p, const struct jnode *j, const char *what, const char *const *known, size_t n)
 {
 	uint32_t i;
 	size_t k;
@@ -47,7 +47,8 @@ static bool object(struct sj *p, const struct jnode *j, const char *what, const 
 				break;
 		if (k == n) {
 			fail(p, j->item[i],
-			    arena_printf(p->a, "unknown field `" SV_FMT "` in %s", SV_ARG(j->key[i]), what));
+			    arena_printf(
+			        p->a, "unknown field `" SV_FMT "` in %s", SV_ARG(j->key[i]), what));
 			return false;
 		}
 	}
@@ -79,7 +80,8 @@ static cedar_sym path(struct sj *p, const struct jnode *at, sv s)
 			rest = sv_sub(rest, (size_t)c + 2, SIZE_MAX);
 		if (!cedar_is_ident(part) ||
 		    (cedar_is_reserved(part) && !(sv_eq(part, SV("__cedar")) && more)))
-			return fail(p, at, arena_printf(p->a, "invalid name `" SV_FMT "`", SV_ARG(s)));
+			return fail(
+			    p, at, arena_printf(p->a, "invalid name `" SV_FMT "`", SV_ARG(s)));
 	}
 	return intern(p, s);
 }
@@ -91,7 +93,8 @@ static cedar_sym path_node(struct sj *p, const struct jnode *j)
 	return path(p, j, j->s);
 }
 
-static bool annotations(struct sj *p, const struct jnode *j, struct cedar_annotation **out, uint32_t *n)
+static bool annotations(
+    struct sj *p, const struct jnode *j, struct cedar_annotation **out, uint32_t *n)
 {
 	struct cedar_annotation *v;
 	uint32_t i;
@@ -125,7 +128,7 @@ static struct cedar_sty *type(struct sj *p, const struct jnode *j, bool attr);
 static bool record(struct sj *p, const struct jnode *j, struct cedar_sty *s)
 {
 	const struct jnode *attrs = jtree_get(j, SV("attributes")),
-			   *open = jtree_get(j, SV("additionalAttributes"));
+	                   *open = jtree_get(j, SV("additionalAttributes"));
 	uint32_t i;
 
 	s->kind = CEDAR_STY_RECORD;
@@ -149,7 +152,8 @@ static bool record(struct sj *p, const struct jnode *j, struct cedar_sty *s)
 		at->required = q == NULL || q->b;
 		at->type = type(p, attrs->item[i], true);
 		if (at->name == NULL || at->type == NULL ||
-		    !annotations(p, jtree_get(attrs->item[i], SV("annotations")), &at->ann, &at->n_ann))
+		    !annotations(
+		        p, jtree_get(attrs->item[i], SV("annotations")), &at->ann, &at->n_ann))
 			return false;
 	}
 	s->n_attr = attrs->n;
@@ -159,8 +163,8 @@ static bool record(struct sj *p, const struct jnode *j, struct cedar_sty *s)
 /* Which members may stand beside "type"? */
 static bool members(struct sj *p, const struct jnode *j, bool attr, const char *x, const char *y)
 {
-	return attr ? OBJECT(p, j, "a type", "type", "required", "annotations", x, y) :
-		      OBJECT(p, j, "a type", "type", "annotations", x, y);
+	return attr ? OBJECT(p, j, "a type", "type", "required", "annotations", x, y)
+	            : OBJECT(p, j, "a type", "type", "annotations", x, y);
 }
 
 static struct cedar_sty *type(struct sj *p, const struct jnode *j, bool attr)
@@ -192,18 +196,20 @@ static struct cedar_sty *type(struct sj *p, const struct jnode *j, bool attr)
 		good = s->elem != NULL;
 	} else if (sv_eq(w, SV("Record"))) {
 		good = members(p, j, attr, "attributes", "additionalAttributes") && record(p, j, s);
-	} else if (sv_eq(w, SV("Entity")) || sv_eq(w, SV("EntityOrCommon")) || sv_eq(w, SV("Extension"))) {
+	} else if (sv_eq(w, SV("Entity")) || sv_eq(w, SV("EntityOrCommon")) ||
+	           sv_eq(w, SV("Extension"))) {
 		n = jtree_get(j, SV("name"));
 		good = members(p, j, attr, "name", "type");
 		if (good && n == NULL)
 			return fail(p, j, "missing field `name`");
-		s->kind = sv_eq(w, SV("Entity"))    ? CEDAR_STY_ENTITY :
-			  sv_eq(w, SV("Extension")) ? CEDAR_STY_PRIM :
-						      CEDAR_STY_NAME;
+		s->kind = sv_eq(w, SV("Entity"))      ? CEDAR_STY_ENTITY
+		          : sv_eq(w, SV("Extension")) ? CEDAR_STY_PRIM
+		                                      : CEDAR_STY_NAME;
 		s->name = good ? path_node(p, n) : NULL;
 		good = s->name != NULL;
 		if (good && s->kind == CEDAR_STY_PRIM &&
-		    (sv_eq(n->s, SV("Long")) || sv_eq(n->s, SV("String")) || sv_eq(n->s, SV("Bool"))))
+		    (sv_eq(n->s, SV("Long")) || sv_eq(n->s, SV("String")) ||
+		        sv_eq(n->s, SV("Bool"))))
 			return fail(p, n, "this is no extension type");
 	} else {
 		s->kind = CEDAR_STY_COMMON;
@@ -250,7 +256,8 @@ static bool entity(struct sj *p, struct cedar_snamespace *ns, sv name, const str
 	const struct jnode *k;
 	uint32_t i;
 
-	if (!OBJECT(p, j, "an entity type", "memberOfTypes", "shape", "tags", "enum", "annotations"))
+	if (!OBJECT(
+	        p, j, "an entity type", "memberOfTypes", "shape", "tags", "enum", "annotations"))
 		return false;
 	e.name = declared(p, j, name);
 	if (e.name == NULL || !annotations(p, jtree_get(j, SV("annotations")), &e.ann, &e.n_ann) ||
@@ -262,10 +269,11 @@ static bool entity(struct sj *p, struct cedar_snamespace *ns, sv name, const str
 
 		if (k->kind != J_ARR || k->n == 0)
 			return fail(p, k, "`enum` must be a list of at least one id") != NULL;
-		if (jtree_get(j, SV("memberOfTypes")) != NULL || jtree_get(j, SV("shape")) != NULL ||
-		    jtree_get(j, SV("tags")) != NULL)
-			return fail(p, j, "an enumerated entity type has no parents, attributes or tags") !=
-			       NULL;
+		if (jtree_get(j, SV("memberOfTypes")) != NULL ||
+		    jtree_get(j, SV("shape")) != NULL || jtree_get(j, SV("tags")) != NULL)
+			return fail(p, j,
+			           "an enumerated entity type has no parents, attributes or "
+			           "tags") != NULL;
 		v = ARENA_VEC(p->a, cedar_sym, k->n);
 		if (v == NULL)
 			return nomem(p) != NULL;
@@ -303,12 +311,13 @@ static bool parents(struct sj *p, const struct jnode *j, struct cedar_saction *x
 		return nomem(p) != NULL;
 	for (i = 0; i < j->n; i++) {
 		const struct jnode *id = jtree_get(j->item[i], SV("id")),
-				   *ty = jtree_get(j->item[i], SV("type"));
+		                   *ty = jtree_get(j->item[i], SV("type"));
 
 		if (!OBJECT(p, j->item[i], "a parent of an action", "id", "type"))
 			return false;
 		if (id == NULL || id->kind != J_STR)
-			return fail(p, j->item[i], "a parent of an action needs a string `id`") != NULL;
+			return fail(p, j->item[i], "a parent of an action needs a string `id`") !=
+			       NULL;
 		v[i].id = intern(p, id->s);
 		if (v[i].id == NULL)
 			return false;

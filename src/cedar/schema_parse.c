@@ -59,8 +59,8 @@ static void *nomem(struct sp *p)
 
 static bool need(struct sp *p, const char *text)
 {
-	static const char *const quoted[] = { ";", "`;`", ":", "`:`", "{", "`{`", "}", "`}`", "[", "`[`",
-		"]", "`]`", ">", "`>`", "=", "`=`", ")", "`)`" };
+	static const char *const quoted[] = { ";", "`;`", ":", "`:`", "{", "`{`", "}", "`}`", "[",
+		"`[`", "]", "`]`", ">", "`>`", "=", "`=`", ")", "`)`" };
 	size_t i;
 
 	if (eat(p, text))
@@ -165,7 +165,8 @@ static bool annotations(struct sp *p, struct cedar_annotation **out, uint32_t *n
 			if (v[i].key == v[n].key)
 				return error(p, &at, "duplicate annotation") != NULL;
 		if (++n > 1024)
-			return error(p, &at, "a declaration has more than 1024 annotations") != NULL;
+			return error(p, &at, "a declaration has more than 1024 annotations") !=
+			       NULL;
 	}
 	*out = v;
 	*n_out = (uint32_t)n;
@@ -283,7 +284,8 @@ static bool types(struct sp *p, const cedar_sym **out, uint32_t *n_out)
 	return true;
 }
 
-static bool names(struct sp *p, bool strings, cedar_sym **out, struct cedar_span **at, size_t *n_out)
+static bool names(
+    struct sp *p, bool strings, cedar_sym **out, struct cedar_span **at, size_t *n_out)
 {
 	cedar_sym *v = NULL;
 	struct cedar_span *w = NULL;
@@ -431,13 +433,14 @@ static bool applies_to(struct sp *p, struct cedar_saction *a, const struct cedar
 			}
 			if (a->context == NULL)
 				return false;
-		} else if (!(k == 0 ? types(p, &a->principal, &a->n_principal) :
-				      types(p, &a->resource, &a->n_resource))) {
+		} else if (!(k == 0 ? types(p, &a->principal, &a->n_principal)
+		                    : types(p, &a->resource, &a->n_resource))) {
 			return false;
 		} else if ((k == 0 ? a->n_principal : a->n_resource) == 0) {
 			return error(p, &at,
-				   "an action must apply to at least one principal and resource type; to apply "
-				   "it to nothing leave out `appliesTo`") != NULL;
+			           "an action must apply to at least one principal and resource "
+			           "type; to apply "
+			           "it to nothing leave out `appliesTo`") != NULL;
 		}
 		if (!eat(p, ","))
 			break;
@@ -528,7 +531,8 @@ static void recover(struct sp *p)
 	p->dead = false;
 }
 
-static bool open_namespace(struct sp *p, cedar_sym *in, struct cedar_annotation *ann, uint32_t n_ann)
+static bool open_namespace(
+    struct sp *p, cedar_sym *in, struct cedar_annotation *ann, uint32_t n_ann)
 {
 	struct cedar_span at = p->cur.span;
 	struct cedar_snamespace *ns;

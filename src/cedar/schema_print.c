@@ -11,7 +11,8 @@ static void indent(struct buf *b, unsigned n)
 
 /* ---- human -------------------------------------------------------------------------------------------------------- */
 
-static void put_annotations(struct buf *b, const struct cedar_annotation *v, uint32_t n, unsigned in)
+static void put_annotations(
+    struct buf *b, const struct cedar_annotation *v, uint32_t n, unsigned in)
 {
 	uint32_t i;
 
@@ -227,8 +228,8 @@ static void end(struct buf *b, bool first, unsigned in, char c)
 	buf_put_byte(b, (uint8_t)c);
 }
 
-static void put_annotations_json(struct buf *b, bool *first, const struct cedar_annotation *v, uint32_t n,
-    unsigned in)
+static void put_annotations_json(
+    struct buf *b, bool *first, const struct cedar_annotation *v, uint32_t n, unsigned in)
 {
 	bool f = true;
 	uint32_t i;
@@ -262,8 +263,8 @@ static bool is_extension(sv n)
 	return !sv_eq(n, SV("Long")) && !sv_eq(n, SV("String")) && !sv_eq(n, SV("Bool"));
 }
 
-static void put_sty_json(struct buf *b, const struct cedar_sty *s, const struct cedar_sattr *at,
-    unsigned in)
+static void put_sty_json(
+    struct buf *b, const struct cedar_sty *s, const struct cedar_sattr *at, unsigned in)
 {
 	bool first = true, f = true;
 	const char *type = "";
@@ -280,9 +281,9 @@ static void put_sty_json(struct buf *b, const struct cedar_sty *s, const struct 
 		type = s->name->p;
 		break;
 	case CEDAR_STY_PRIM:
-		type = is_extension(cedar_sv(s->name))	       ? "Extension" :
-		       sv_eq(cedar_sv(s->name), SV("Bool")) ? "Boolean" :
-							      s->name->p;
+		type = is_extension(cedar_sv(s->name))        ? "Extension"
+		       : sv_eq(cedar_sv(s->name), SV("Bool")) ? "Boolean"
+		                                              : s->name->p;
 		break;
 	case CEDAR_STY_SET:
 		type = "Set";
