@@ -289,7 +289,8 @@ struct flag_name {
 	const char *name;
 };
 static const struct flag_name op_flags[] = { { SANDBOX_RO, "ro" }, { SANDBOX_NOEXEC, "noexec" },
-	{ SANDBOX_DEVICE, "dev" }, { SANDBOX_OPTIONAL, "optional" }, { 0, NULL } };
+	{ SANDBOX_DEVICE, "dev" }, { SANDBOX_OPTIONAL, "optional" }, { SANDBOX_OWN, "own" },
+	{ 0, NULL } };
 static const struct flag_name right_flags[] = { { SANDBOX_R_READ, "read" },
 	{ SANDBOX_R_LIST, "list" }, { SANDBOX_R_WRITE, "write" }, { SANDBOX_R_MAKE, "make" },
 	{ SANDBOX_R_EXEC, "exec" }, { SANDBOX_R_IOCTL, "ioctl" }, { 0, NULL } };
