@@ -1,5 +1,6 @@
-/* ca: see ca.h. The key is made, used and freed here; OpenSSL wipes it. The names come from the gateway and are read by base/host, so that
- * nothing but a host or an address gets into a certificate. */
+/* ca: see ca.h. The key is made, used and freed here; OpenSSL wipes it. The names come from the
+ * gateway and are read by base/host, so that nothing but a host or an address gets into a
+ * certificate. */
 #include "monitor/ca.h"
 
 #include <openssl/bio.h>

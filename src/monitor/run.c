@@ -252,8 +252,6 @@ static int prepare(struct run *r, struct box_err *err)
 	if (r->plan.agent == NULL)
 		return box_fail(err, BOX_ECONFIG, 0,
 		    "the configuration has no `[agent]` table; nothing would run in this box");
-	if (contain_check(err) != 0)
-		return -1;
 	if (boxdir_open(&r->plan, &r->dir, err) != 0 || set_paths(r, err) != 0)
 		return -1;
 	memcpy(m->box_id, r->dir.id, sizeof(r->dir.id));
@@ -410,7 +408,8 @@ int monitor_run(const struct monitor_options *o)
 		return 1;
 	}
 	init(r, o);
-	if (harden(&err) != 0 || prepare(r, &err) != 0) {
+	/* The check of the layers maps ids in a child of ours, which an undumpable process may not do. */
+	if (contain_check(&err) != 0 || harden(&err) != 0 || prepare(r, &err) != 0) {
 		log_error("%s", err.msg);
 	} else {
 		print_head(r);
