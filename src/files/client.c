@@ -435,16 +435,31 @@ int files_rename(struct files *f, const char *from, const char *to, bool no_repl
 	return two_paths(f, FILES_RENAME, from, to);
 }
 
-int files_symlink(struct files *f, const char *target, const char *path)
+static int link_call(struct files *f, uint16_t type, bool replace, const char *a, const char *b)
 {
 	files_begin(f);
-	return two_paths(f, FILES_SYMLINK, target, path);
+	buf_put_byte(&f->body, replace);
+	return two_paths(f, type, a, b);
+}
+
+int files_symlink(struct files *f, const char *target, const char *path)
+{
+	return link_call(f, FILES_SYMLINK, false, target, path);
+}
+
+int files_symlink_over(struct files *f, const char *target, const char *path)
+{
+	return link_call(f, FILES_SYMLINK, true, target, path);
 }
 
 int files_link(struct files *f, const char *from, const char *to)
 {
-	files_begin(f);
-	return two_paths(f, FILES_LINK, from, to);
+	return link_call(f, FILES_LINK, false, from, to);
+}
+
+int files_link_over(struct files *f, const char *from, const char *to)
+{
+	return link_call(f, FILES_LINK, true, from, to);
 }
 
 int files_mktemp(struct files *f, const char *template_path, bool dir, int *fd, struct buf *out)

@@ -93,6 +93,9 @@ int files_rmdir(struct files *f, const char *path);  /* remove_dir */
 int files_rename(struct files *f, const char *from, const char *to, bool no_replace);
 int files_symlink(struct files *f, const char *target, const char *path);
 int files_link(struct files *f, const char *from, const char *to);
+/* The same, replacing what is there (not a folder) in one step: its removal is decided with the rest (ln -f). */
+int files_symlink_over(struct files *f, const char *target, const char *path);
+int files_link_over(struct files *f, const char *from, const char *to);
 /* A unique new file (or folder) from a template ending in XXXXXX: created 0600 (0700); *fd is -1 for a folder. out receives the path. */
 int files_mktemp(struct files *f, const char *template_path, bool dir, int *fd, struct buf *out);
 
@@ -117,7 +120,7 @@ struct files_tree_opts {
 	bool verbose; /* on() hears FILES_TREE_DID too */
 	mode_t mode_set,
 	    mode_clear; /* chmod: new = (old & ~mode_clear) | mode_set; copy: mode_clear is the umask */
-	bool mode_x_if_dir; /* chmod X */
+	mode_t mode_x_if_dir; /* chmod X: x bits to add to folders and to files that have one */
 };
 enum files_tree_event {
 	FILES_TREE_DID,  /* done with this object: for -v */
@@ -126,6 +129,10 @@ enum files_tree_event {
 /* sys is EINVAL and text one of these for an operand that cannot be copied or moved where it should go. */
 #define FILES_SAME_FILE "source and destination are the same file"
 #define FILES_INTO_SELF "the destination lies inside the source"
+#define FILES_OVER_DIR  "a folder is in the way"                       /* sys EISDIR */
+#define FILES_OVER_FILE "a folder cannot replace what is not a folder" /* sys ENOTDIR */
+/* on() with FILES_TREE_DID has e->why FILES_OK and e->sys 1 for a folder, else 0. With FILES_TREE_ERROR and FILES_ERRNO, e->path is set (policy spelling)
+ * when the destination is what failed. */
 /* src: operands as absolute paths; shown: the same as the user spelled them (prefix of what on() gets). dst: for copy and move. Returns 0 when everything was done, -1 when on()
  * got at least one FILES_TREE_ERROR, with nothing changed if a decision refused. */
 int files_tree(struct files *f, const struct files_tree_opts *o, const char *const *src,

@@ -24,7 +24,7 @@ static uint32_t flag_bits(const struct files_tree_opts *o)
 		{ o->no_deref, FILES_TF_NO_DEREF },
 		{ o->target_is_dir, FILES_TF_TARGET_IS_DIR },
 		{ o->one_file_system, FILES_TF_ONE_FS },
-		{ o->mode_x_if_dir, FILES_TF_X_IF_DIR },
+
 		{ o->verbose, FILES_TF_VERBOSE },
 	};
 	uint32_t bits = 0;
@@ -40,7 +40,7 @@ static int send_plan(struct files *f, const struct files_tree_opts *o, const cha
 	files_begin(f);
 	buf_put_byte(&f->body, (uint8_t)o->op);
 	buf_put_u32(&f->body, flag_bits(o));
-	buf_put_u32(&f->body, (uint32_t)o->mode_set);
+	buf_put_u32(&f->body, (uint32_t)o->mode_set | (uint32_t)(o->mode_x_if_dir & 0111) << 16);
 	buf_put_u32(&f->body, (uint32_t)o->mode_clear);
 	if (dst == NULL)
 		buf_put_str(&f->body, SV(""));
@@ -92,8 +92,12 @@ static int one_note(struct files *f, const char *const *shown, size_t n,
 
 	if (!bad) {
 		join_shown(&name, shown[operand], below);
-		bad = ev == FILES_TREE_ERROR ? files_read_fail(f, &f->msg.body, &e, &index) != 0
-		                             : !rd_done(&f->msg.body);
+		if (ev == FILES_TREE_ERROR) {
+			bad = files_read_fail(f, &f->msg.body, &e, &index) != 0;
+		} else {
+			e = (struct files_err){ FILES_OK, rd_u8(&f->msg.body) != 0, NULL, "" };
+			bad = !rd_done(&f->msg.body);
+		}
 	}
 	if (bad || buf_cstr(&name) == NULL)
 		return files_fail_broken(f, "a malformed answer of the file service");
@@ -101,7 +105,7 @@ static int one_note(struct files *f, const char *const *shown, size_t n,
 		*failed = true;
 		f->err = e;
 	}
-	on(arg, (enum files_tree_event)ev, buf_cstr(&name), ev == FILES_TREE_ERROR ? &e : NULL);
+	on(arg, (enum files_tree_event)ev, buf_cstr(&name), &e);
 	return 0;
 }
 

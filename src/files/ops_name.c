@@ -3,6 +3,7 @@
  * still means the object that was decided. See server.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -181,14 +182,58 @@ int op_utimes(struct client *c, struct ipc_msg *m, struct box_err *err)
 
 /* --- SYMLINK, LINK --- */
 
+/* Is there something to be replaced, and may it be? */
+static bool is_replacing(const struct req *q, const struct walk *w)
+{
+	return q->yes && w->obj >= 0 && !S_ISDIR(w->st.st_mode) && w->parent >= 0;
+}
+
+static int can_link(const struct req *q, const struct walk *w)
+{
+	if (w->slash && w->obj < 0)
+		return ENOENT;
+	return is_replacing(q, w) ? can_remove(q, w) : can_make(q, w);
+}
+
+/* The name for a moment: the new link, until it is renamed over the old one. */
+static int temp_name(char out[32])
+{
+	uint64_t r;
+
+	if (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
+		return EIO;
+	(void)snprintf(out, 32, ".ln-%016llx", (unsigned long long)r); /* fits */
+	return 0;
+}
+
+/* Put the link that stands under `temp` in the place of what was decided to go. */
+static int replace_by(const struct walk *w, const char *temp)
+{
+	int e = !walk_same(w)                                        ? ESTALE
+	        : renameat(w->parent, temp, w->parent, w->name) != 0 ? errno
+	                                                             : 0;
+
+	/* rename(2) does nothing when both names are links to one file. */
+	(void)unlinkat(w->parent, temp, 0); /* gone already when the rename did it */
+	return e;
+}
+
 static void act_symlink(struct req *q)
 {
 	struct walk *w = &q->w[0];
-	const char *text = buf_cstr(&q->text);
-	int e = text == NULL ? ENOMEM : w->slash && w->obj < 0 ? ENOENT : can_make(q, w);
+	const char *text = buf_cstr(&q->text), *name = w->name;
+	bool over = is_replacing(q, w);
+	char temp[32];
+	int e = text == NULL ? ENOMEM : can_link(q, w);
 
-	if (e == 0 && symlinkat(text, w->parent, w->name) != 0)
+	if (e == 0 && over) {
+		e = temp_name(temp);
+		name = temp;
+	}
+	if (e == 0 && symlinkat(text, w->parent, name) != 0)
 		e = errno;
+	else if (e == 0 && over)
+		e = replace_by(w, temp);
 	finish(q, e);
 }
 
@@ -196,12 +241,23 @@ static void act_symlink(struct req *q)
 static int parse_two(
     struct client *c, struct ipc_msg *m, sv *a, sv *b, struct req **q, struct box_err *err)
 {
+	uint8_t replace = rd_u8(&m->body);
+
 	if (req_path(&m->body, a, err) != 0 || req_path(&m->body, b, err) != 0)
 		return -1;
 	if (!rd_done(&m->body))
 		return box_fail(err, BOX_EPARSE, 0, "a malformed request");
 	*q = req_new(c, m, err);
-	return *q != NULL ? 0 : -1;
+	if (*q == NULL)
+		return -1;
+	(*q)->yes = replace != 0;
+	return 0;
+}
+
+/* What is replaced is removed, and that is decided too. */
+static int removal_effect(struct req *q, size_t w)
+{
+	return is_replacing(q, &q->w[w]) ? req_effect(q, FS_REMOVE_FILE, w, false) : 0;
 }
 
 /* The object that the text of a new link would lead to, from the folder where the link will be. */
@@ -244,6 +300,7 @@ int op_symlink(struct client *c, struct ipc_msg *m, struct box_err *err)
 	/* Legs in this order (shell.md 7.1): a link to something is a way to read it. */
 	if (req_effect(q, FS_SYMLINK, (size_t)target, true) == 0 &&
 	    req_effect(q, FS_READ_CONTENT, (size_t)target, true) == 0 &&
+	    removal_effect(q, (size_t)link) == 0 &&
 	    req_effect(q, FS_SYMLINK, (size_t)link, false) == 0)
 		req_decide(q);
 	return 0;
@@ -252,23 +309,34 @@ int op_symlink(struct client *c, struct ipc_msg *m, struct box_err *err)
 static void act_link(struct req *q)
 {
 	struct walk *from = &q->w[0], *to = &q->w[1];
+	bool over = is_replacing(q, to);
+	const char *name = to->name;
+	char temp[32];
 	struct stat st;
 	int e = from->err;
 
 	if (e == 0 && S_ISDIR(from->st.st_mode))
 		e = EPERM;
 	if (e == 0)
-		e = to->slash && to->obj < 0 ? ENOENT : can_make(q, to);
+		e = can_link(q, to);
 	if (e == 0 && (!walk_still(&q->srv->reach, from) || !walk_same(from)))
 		e = ESTALE;
-	if (e == 0 && linkat(from->parent, from->name, to->parent, to->name, 0) != 0)
-		e = errno;
+	if (e == 0 && over) {
+		e = temp_name(temp);
+		name = temp;
+	}
+	if (e == 0 && linkat(from->parent, from->name, to->parent, name, 0) != 0) {
+		finish(q, errno);
+		return;
+	}
 	/* The name may have been exchanged in between: what was linked must be what was decided. */
-	if (e == 0 && (walk_peek(to, &st) != 0 || st.st_dev != from->st.st_dev ||
-	                  st.st_ino != from->st.st_ino)) {
-		(void)unlinkat(to->parent, to->name, 0); /* the error below says what happened */
+	if (e == 0 && (fstatat(to->parent, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+	                  st.st_dev != from->st.st_dev || st.st_ino != from->st.st_ino)) {
+		(void)unlinkat(to->parent, name, 0); /* the error below says what happened */
 		e = ESTALE;
 	}
+	if (e == 0 && over)
+		e = replace_by(to, temp);
 	finish(q, e);
 }
 
@@ -284,7 +352,7 @@ int op_link(struct client *c, struct ipc_msg *m, struct box_err *err)
 		return 0;
 	/* A second name is a way to read and to write the first. */
 	if (req_effect(q, FS_READ_CONTENT, 0, false) == 0 &&
-	    req_effect(q, FS_WRITE_CONTENT, 0, false) == 0 &&
+	    req_effect(q, FS_WRITE_CONTENT, 0, false) == 0 && removal_effect(q, 1) == 0 &&
 	    req_effect(q, FS_WRITE_CONTENT, 1, false) == 0)
 		req_decide(q);
 	return 0;

@@ -67,11 +67,11 @@ enum files_type {
 	FILES_UNLINK,  /* str path */
 	FILES_RMDIR,   /* str path */
 	FILES_RENAME,  /* u8 no_replace, str from, str to */
-	FILES_SYMLINK, /* str target text, str path */
-	FILES_LINK,    /* str from, str to */
+	FILES_SYMLINK, /* u8 replace, str target text, str path */
+	FILES_LINK,    /* u8 replace, str from, str to */
 	FILES_MKTEMP,  /* u8 dir, str template. OK: str path, 1 descriptor unless dir */
 	FILES_LOCATE, /* str name, str path_var (ignored when name is an absolute path). OK: str canonical path */
-	FILES_TREE_BEGIN, /* u8 files_tree_op, u32 FILES_TF_*, u32 mode_set, u32 mode_clear, str dst ("" for remove and chmod). Not answered */
+	FILES_TREE_BEGIN, /* u8 files_tree_op, u32 FILES_TF_*, u32 mode_set (x bits for folders << 16), u32 mode_clear, str dst ("" for remove and chmod). Not answered */
 	FILES_TREE_ADD,   /* u16 n, n times str path. Repeated as needed; not answered */
 	FILES_TREE_GO,    /* empty. FILES_NOTE* */
 
@@ -80,7 +80,7 @@ enum files_type {
 	FILES_FAIL, /* fail := u8 files_why, u32 errno, u16 index (OPEN: which entry), str path, str text */
 	FILES_FDS,     /* 4 descriptors of an OPEN of more than 4; the rest come with OK */
 	FILES_ENTRIES, /* u16 n, n times { u8 type, str name, u8 has_stat, [stat] }, in strcmp order */
-	FILES_NOTE /* u8 files_tree_event, u32 operand, str path below the operand ("" itself), with FILES_TREE_ERROR: fail */
+	FILES_NOTE /* u8 files_tree_event, u32 operand, str path below the operand ("" itself), with FILES_TREE_ERROR: fail, with FILES_TREE_DID: u8 is a folder */
 };
 /* stat := u32 mode, u64 size, ino, dev, nlink, blocks, rdev, u32 uid, gid, blksize, 3 times { u64 seconds, u32 nanoseconds } (access, modify, change) */
 #define FILES_STAT_LEN (4 + 6 * 8 + 3 * 4 + 3 * 12)
@@ -95,8 +95,8 @@ enum files_type {
 #define FILES_TF_NO_DEREF      0x040u
 #define FILES_TF_TARGET_IS_DIR 0x080u
 #define FILES_TF_ONE_FS        0x100u
-#define FILES_TF_X_IF_DIR      0x200u
-#define FILES_TF_VERBOSE       0x400u
+
+#define FILES_TF_VERBOSE 0x200u
 
 /* Limits of one request (README.md says why). */
 #define FILES_CLIENTS_MAX   1024

@@ -40,6 +40,7 @@ struct node {
 	bool settled;  /* outcome reported (or nothing to report) */
 	bool failed;   /* an error was reported for it, or above it */
 	bool below;    /* an error was reported below it */
+	bool at_dst;   /* the error is about the destination */
 	bool skip;     /* nothing to do */
 	bool cross;    /* operand of a move: on another file system, copied and removed */
 };
@@ -64,7 +65,7 @@ struct tree {
 	struct arena arena;
 	size_t charged; /* of srv.plan_bytes */
 	enum files_tree_op op;
-	uint32_t flags, mode_set, mode_clear;
+	uint32_t flags, mode_set, mode_clear, mode_x;
 	bool single; /* FILES_RENAME: one errno instead of notes */
 	bool no_replace;
 	int build_err; /* an operand did not fit; said at TREE_GO */

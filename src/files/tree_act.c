@@ -46,7 +46,8 @@ void tree_did(struct tree *t, uint32_t i)
 
 void tree_error(struct tree *t, uint32_t i, int e, const char *why)
 {
-	AUTO_BUF fail = buf_with(IPC_BODY_MAX);
+	AUTO_BUF fail = buf_with(IPC_BODY_MAX), dst = buf_with(FILES_PATH_MAX);
+	AUTO_BUF path = buf_with(FILES_PATH_MAX);
 	struct node *v = &t->v[i];
 
 	report(t, i, FS_FAILED);
@@ -62,7 +63,9 @@ void tree_error(struct tree *t, uint32_t i, int e, const char *why)
 		t->v[p].below = true;
 	if (t->single)
 		return;
-	put_fail(&fail, FILES_ERRNO, e, 0, SV(""), sv_c(why));
+	if (v->at_dst && t->dst.p != NULL && tree_dst_path(t, i, &dst))
+		reach_spell(&t->q->srv->reach, buf_sv(&dst), &path);
+	put_fail(&fail, FILES_ERRNO, e, 0, buf_sv(&path), sv_c(why));
 	tree_note(t, i, FILES_TREE_ERROR, &fail);
 }
 
@@ -203,8 +206,8 @@ static int chmod_one(struct tree *t, uint32_t i)
 	mode_t mode = (v->mode & 0777 & ~t->mode_clear) | t->mode_set;
 	int e;
 
-	if (tree_has(t, FILES_TF_X_IF_DIR) && (S_ISDIR(v->mode) || (v->mode & 0111) != 0))
-		mode |= 0111 & ~t->mode_clear;
+	if (S_ISDIR(v->mode) || (v->mode & 0111) != 0)
+		mode |= t->mode_x;
 	if (!tree_path(t, i, &path))
 		return ENAMETOOLONG;
 	e = walk_again(t, buf_sv(&path), &w);
@@ -233,12 +236,14 @@ static int rename_one(struct tree *t, uint32_t i)
 
 	if (from < 0)
 		return errno;
+	e = tree_check(t, i, from, from_name);
+	if (e != 0)
+		return e;
+	t->v[i].at_dst = true; /* what fails from here on fails there */
 	to = tree_dst_parent(t, i, to_name);
 	if (to < 0)
 		return errno;
-	e = tree_check(t, i, from, from_name);
-	if (e == 0)
-		e = tree_check_dst(t, i, to, to_name);
+	e = tree_check_dst(t, i, to, to_name);
 	if (e != 0)
 		return e;
 	if (renameat2(from, from_name, to, to_name, v->dst == DST_NEW ? RENAME_NOREPLACE : 0) !=

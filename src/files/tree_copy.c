@@ -164,8 +164,10 @@ static int copy_file(struct tree *t, uint32_t i)
 
 	if (t->copy_in < 0) {
 		e = open_source(t, i);
-		if (e == 0)
+		if (e == 0) {
+			t->v[i].at_dst = true; /* what fails from here on fails there */
 			e = open_dest(t, i);
+		}
 	}
 	if (e == 0) {
 		r = pump(t);
@@ -187,6 +189,7 @@ static int copy_other(struct tree *t, uint32_t i)
 	int dir = tree_dst_parent(t, i, name), e = 0;
 	bool replace = S_ISLNK(v->mode) || t->op == FILES_TREE_MOVE;
 
+	v->at_dst = true;
 	if (dir < 0)
 		return -1;
 	if (S_ISDIR(v->mode) && v->dst == DST_DIR && !replace)

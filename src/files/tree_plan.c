@@ -158,6 +158,8 @@ void tree_note(struct tree *t, uint32_t i, enum files_tree_event ev, const struc
 	buf_put_str(&b, i == root ? SV("") : sv_sub(buf_sv(&full), t->v[root].name.n + 1, full.n));
 	if (fail != NULL)
 		buf_put_sv(&b, buf_sv(fail));
+	else
+		buf_put_byte(&b, S_ISDIR(t->v[i].mode));
 	client_send(t->q->c, FILES_NOTE, t->q->id, &b, NULL, 0);
 }
 
@@ -222,6 +224,7 @@ static void judge_dst(struct tree *t, struct node *v, const struct walk *w, cons
 	bool is_dir = S_ISDIR(v->mode);
 
 	set_dst(v, w);
+	v->at_dst = true;
 	if (w->err != 0 && !(w->err == ENOENT && w->parent >= 0)) {
 		clash(v, w->err, NULL);
 	} else if (v->dst == DST_NEW) {
@@ -234,9 +237,9 @@ static void judge_dst(struct tree *t, struct node *v, const struct walk *w, cons
 	} else if (tree_has(t, FILES_TF_UPDATE) && !is_dir && !is_newer(src, &w->st)) {
 		v->skip = true;
 	} else if (is_dir && v->dst == DST_FILE) {
-		clash(v, ENOTDIR, NULL);
+		clash(v, ENOTDIR, FILES_OVER_FILE);
 	} else if (!is_dir && v->dst == DST_DIR) {
-		clash(v, EISDIR, NULL);
+		clash(v, EISDIR, FILES_OVER_DIR);
 	} else if (t->no_replace) {
 		clash(v, EEXIST, NULL);
 	}
@@ -252,6 +255,7 @@ static int plan_child_dst(struct tree *t, struct node *v, const struct stat *src
 
 	v->dst_prot = p->dst_prot;
 	v->dst = DST_NEW;
+	v->at_dst = true;
 	if (p->dst != DST_DIR || t->op == FILES_TREE_MOVE)
 		return 0; /* the parent will be new, and so is everything in it */
 	if (!tree_dst_path(t, v->parent, &path)) {
@@ -307,6 +311,7 @@ static int plan_operand_dst(struct tree *t, struct node *v, sv operand, const st
 
 	if (t->op == FILES_TREE_COPY && !S_ISLNK(v->mode))
 		flags |= WALK_FOLLOW;
+	v->at_dst = true;
 	operand_dst_text(t, operand, &path);
 	if (!buf_ok(&path) || path.n >= FILES_PATH_MAX) {
 		clash(v, ENAMETOOLONG, NULL);
@@ -436,6 +441,8 @@ static int add_operand(struct tree *t, sv path)
 	}
 	if (r == 0 && t->dst.p != NULL && w.err == 0)
 		r = plan_operand_dst(t, v, path, &w.st);
+	if (v->err == 0)
+		v->at_dst = false;
 	walk_fini(&w);
 	return r;
 }
@@ -612,7 +619,11 @@ static int add_child(struct tree *t, uint32_t parent, const char *name)
 	judge_kind(t, v);
 	if (keep_link(t, v, dirfd(t->dir), name) != 0)
 		return -1;
-	return t->dst.p != NULL && v->err == 0 ? plan_child_dst(t, v, &st) : 0;
+	if (t->dst.p != NULL && v->err == 0 && plan_child_dst(t, v, &st) != 0)
+		return -1;
+	if (v->err == 0)
+		v->at_dst = false;
+	return 0;
 }
 
 /* Read one slice of the folders that were permitted last. */
@@ -733,9 +744,10 @@ int op_tree_begin(struct client *c, struct ipc_msg *m, struct box_err *err)
 	t->op = (enum files_tree_op)op;
 	t->flags = flags;
 	t->mode_set = set & 0777;
+	t->mode_x = set >> 16 & 0111;
 	t->mode_clear = clear & 0777;
 	/* mv keeps mode and times; bits above 0777 asked for are an error of chmod(2) here. */
-	if (op == FILES_TREE_CHMOD && (set & ~(uint32_t)0777) != 0)
+	if (op == FILES_TREE_CHMOD && (set & 0xffff & ~(uint32_t)0777) != 0)
 		t->build_err = EPERM;
 	if (to && (t->dst = arena_dup(&t->arena, dst)).p == NULL)
 		t->build_err = ENOMEM;

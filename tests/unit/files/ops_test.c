@@ -210,6 +210,7 @@ static void test_names(void **state)
 {
 	struct fake *k = *state;
 	struct timespec ts[2] = { { 1000, 5 }, { 2000, 7 } };
+	char link[8];
 	AUTO_BUF out = buf_with(4096);
 	struct stat st;
 	int fd;
@@ -239,6 +240,20 @@ static void test_names(void **state)
 	assert_int_equal(files_symlink(k->f, "../x/../q", fake_path(k, "d/l2")), 0);
 	assert_string_equal(fake_log(k),
 	    "symlink ~/ws/q\nread_content ~/ws/q\nsymlink ~/ws/d/l2\ndone 1\ndone 1\ndone 1\n");
+	(void)fake_log(k);
+	assert_int_equal(files_symlink(k->f, "g", fake_path(k, "d/l")), -1);
+	assert_int_equal(files_error(k->f)->sys, EEXIST);
+	(void)fake_log(k);
+	assert_int_equal(files_symlink_over(k->f, "g", fake_path(k, "d/l")), 0);
+	assert_string_equal(fake_log(k),
+	    "symlink ~/ws/d/g\nread_content ~/ws/d/g\nremove_file ~/ws/d/l\nsymlink ~/ws/d/l\n"
+	    "done 1\ndone 1\ndone 1\ndone 1\n");
+	assert_int_equal(readlink(fake_path(k, "d/l"), link, sizeof(link)), 1);
+	assert_int_equal(link[0], 'g');
+	put(k, fake_path(k, "d/other"), O_WRONLY | O_CREAT, "y");
+	assert_int_equal(files_link_over(k->f, fake_path(k, "d/other"), fake_path(k, "d/l")), 0);
+	assert_string_equal(fake_read(fake_path(k, "d/l")), "y");
+	assert_int_equal(files_link_over(k->f, fake_path(k, "d/other"), fake_path(k, "d/l")), 0);
 	assert_int_equal(files_unlink(k->f, fake_path(k, "d/l")), 0);
 	assert_true(fake_exists(fake_path(k, "d/f")));
 	assert_int_equal(files_rmdir(k->f, fake_path(k, "d/.")), -1);

@@ -321,7 +321,7 @@ static void test_chmod(void **state)
 	                         .recursive = true,
 	                         .mode_set = 0600,
 	                         .mode_clear = 0777,
-	                         .mode_x_if_dir = false },
+	                         .mode_x_if_dir = 0 },
 	                     "t/a/two", NULL, &n),
 	    0);
 	assert_int_equal(stat(fake_path(k, "t/a/two"), &st), 0);
