@@ -1,6 +1,8 @@
-/* What the gateway adds: keep-alive requests directly to an origin and through a gateway process, plain and under TLS, alternating in one run; and a large body through it, with
- * the gateway's peak memory. The origin, the monitor and box-dial are threads of this program and answer at once, so that the difference is the gateway's (two more
- * socket hops and one question to the monitor). Budget: 100 us a request (design.md 8). */
+/* What the gateway adds: keep-alive requests directly to an origin and through a gateway process,
+ * plain and under TLS, alternating in one run; and a large body through it, with the gateway's peak
+ * memory. The origin, the monitor and box-dial are threads of this program and answer at once, so
+ * that the difference is the gateway's (two more socket hops and one question to the monitor).
+ * Budget: 100 us a request (design.md 8). */
 #include <errno.h>
 #include <event2/event.h>
 #include <netinet/in.h>
@@ -99,7 +101,7 @@ static void put(struct pipe_end *e, const char *p, size_t n)
 		(void)fd_write_full(e->fd, p, n);
 }
 
-/* --- the origin: "GET /x" gets two bytes, "GET /big" BODY bytes --------------------------------------------------- */
+/* --- the origin: "GET /x" gets two bytes, "GET /big" BODY bytes --- */
 
 struct served {
 	struct pipe_end end;
@@ -167,7 +169,7 @@ static void *serve(void *arg)
 	}
 }
 
-/* --- monitor and box-dial -------------------------------------------------------------------------------------------- */
+/* --- monitor and box-dial --- */
 
 static void *monitor(void *arg)
 {

@@ -1,4 +1,5 @@
-/* Hosts, authorities, targets, paths: what is accepted is canonical already when it is read again. */
+/* Hosts, authorities, targets, paths: what is accepted is canonical already when it is read
+ * again. */
 #include <stdlib.h>
 
 #include "gateway/authority.h"

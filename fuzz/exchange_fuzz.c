@@ -1,5 +1,6 @@
-/* The whole gateway on plain connections: the input is what a client and what an origin send. Everything is permitted. Whatever reaches the origin must read as whole
- * requests, at most as many as were decided, each with the method and path that were decided (escapes NET-04). */
+/* The whole gateway on plain connections: the input is what a client and what an origin send.
+ * Everything is permitted. Whatever reaches the origin must read as whole requests, at most as many
+ * as were decided, each with the method and path that were decided (escapes NET-04). */
 #include <event2/event.h>
 #include <signal.h>
 #include <stdlib.h>

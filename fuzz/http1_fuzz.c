@@ -1,4 +1,5 @@
-/* HTTP/1.1 heads and bodies: whatever the pieces, the reading is the same; what is accepted holds no line end inside a field. */
+/* HTTP/1.1 heads and bodies: whatever the pieces, the reading is the same; what is accepted holds
+ * no line end inside a field. */
 #include <stdlib.h>
 
 #include "gateway/http1.h"

@@ -1,4 +1,5 @@
-/* Redaction: pieces and whole agree, and no secret is left. Input: lengths of two secrets, a piece size, the secrets, the stream. */
+/* Redaction: pieces and whole agree, and no secret is left. Input: lengths of two secrets, a piece
+ * size, the secrets, the stream. */
 #include <stdlib.h>
 
 #include "gateway/redact.h"
@@ -28,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *d, size_t n)
 		CHECK(redact_feed(&r, sv_sub(in, at, piece), &pieces) == 0);
 	CHECK(redact_end(&r, &pieces) == 0);
 	redact_fini(&r);
-	/* With two secrets that begin alike, a stream may end one where the whole would have seen the longer: never a secret itself. */
+	/* With two secrets that begin alike, a stream may end one where the whole would have seen
+	 * the longer: never a secret itself. */
 	if (s1.n == 0 || s2.n == 0)
 		CHECK(sv_eq(buf_sv(&whole), buf_sv(&pieces)));
 	return 0;

@@ -68,7 +68,8 @@ static bool host_quad(sv s, uint8_t v4[4])
 	return true;
 }
 
-/* Would some resolver read this label as a number? Then the whole must have been a dotted quad (WHATWG URL, "ends in a number"). */
+/* Would some resolver read this label as a number? Then the whole must have been a dotted quad
+ * (WHATWG URL, "ends in a number"). */
 static bool host_numeric(sv label)
 {
 	size_t i = 0;

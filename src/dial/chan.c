@@ -1,4 +1,5 @@
-/* chan: see chan.h. The peer may be hostile (box-dial's view of box-gateway): table, sizes and descriptor counts are checked by ipc_recv and ipc_dispatch. */
+/* chan: see chan.h. The peer may be hostile (box-dial's view of box-gateway): table, sizes and
+ * descriptor counts are checked by ipc_recv and ipc_dispatch. */
 #include "dial/chan.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
-/* dial: see dial.h. The gateway's frames are hostile: it may ask for anything, as often as it likes; attempts and questions are bounded. */
+/* dial: see dial.h. The gateway's frames are hostile: it may ask for anything, as often as it
+ * likes; attempts and questions are bounded. */
 #include "dial/dial.h"
 
 #include <errno.h>
@@ -24,7 +25,8 @@ _Static_assert(DIAL_PENDING_MAX <= SLOT_MASK + 1, "an attempt's slot fits its id
 
 enum step { STEP_ASK_NAME, STEP_RESOLVE, STEP_ASK_IP, STEP_CONNECT };
 
-/* An address as it is decided (host) and as it is dialled (raw). They differ for NAT64 and 6to4, where the IPv4 host is reached through an IPv6 address. */
+/* An address as it is decided (host) and as it is dialled (raw). They differ for NAT64 and 6to4,
+ * where the IPv4 host is reached through an IPv6 address. */
 struct target {
 	struct host host;
 	struct sockaddr_storage raw;
@@ -124,7 +126,7 @@ static struct attempt *asker(struct dial *d, uint32_t id)
 	return a != NULL && id != 0 && a->id == id ? a : NULL;
 }
 
-/* --- ends of an attempt -------------------------------------------------------------------------------------------- */
+/* --- ends of an attempt --- */
 
 static void tell(struct dial *d, uint16_t type, uint32_t gw_id, const struct buf *b, int fd)
 {
@@ -186,7 +188,7 @@ static void end_connected(struct attempt *a)
 	attempt_free(a);
 }
 
-/* --- the steps --------------------------------------------------------------------------------------------------------- */
+/* --- the steps --- */
 
 static void ask(struct attempt *a, enum step step, sv ip)
 {
@@ -297,7 +299,8 @@ static void add_target(struct attempt *a, const struct sockaddr_storage *raw, ui
 		struct sockaddr_in6 in6;
 
 		memcpy(&in6, raw, sizeof(in6));
-		/* NAT64 and 6to4: the way to the IPv4 host. Mapped forms are IPv4 and are dialled so. */
+		/* NAT64 and 6to4: the way to the IPv4 host. Mapped forms are IPv4 and are dialled
+		 * so. */
 		through = memcmp(&in6.sin6_addr, "\x00\x64\xff\x9b", 4) == 0 ||
 		          memcmp(&in6.sin6_addr, "\x20\x02", 2) == 0;
 		if (through) {
@@ -366,7 +369,7 @@ static void begin_resolve(struct attempt *a)
 		end_failed(a, DIAL_WHY_LIMIT, "cannot resolve", "too many lookups at once");
 }
 
-/* --- frames of the gateway --------------------------------------------------------------------------------------------- */
+/* --- frames of the gateway --- */
 
 static int on_connect(void *ctx, struct ipc_msg *m, struct box_err *err)
 {
@@ -450,7 +453,7 @@ static void on_gw_end(void *arg, const struct box_err *err)
 
 static const struct chan_ops gw_ops = { gw_table, on_gw_end };
 
-/* --- frames of the monitor ----------------------------------------------------------------------------------------------- */
+/* --- frames of the monitor --- */
 
 static void permitted(struct attempt *a, uint64_t ticket)
 {

@@ -1,5 +1,6 @@
-/* box-dial: resolves names and connects to decided addresses. Started by the monitor with its channel on MON_FD; confines itself before it reads a byte. Knows no
- * policy and reads no protocol but our frames. */
+/* box-dial: resolves names and connects to decided addresses. Started by the monitor with its
+ * channel on MON_FD; confines itself before it reads a byte. Knows no policy and reads no protocol
+ * but our frames. */
 #include <event2/event.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* resolver: see resolver.h. One lock; a thread holds it only to take a question and to leave an answer. */
+/* resolver: see resolver.h. One lock; a thread holds it only to take a question and to leave an
+ * answer. */
 #include "dial/resolver.h"
 
 #include <errno.h>
@@ -99,7 +100,8 @@ static void *work(void *arg)
 		(void)pthread_mutex_lock(&r->lock);
 		put(&r->answered, j);
 		if (write(r->wake[1], "", 1) < 0 && errno != EAGAIN)
-			abort(); /* a pipe of our own cannot fail; a full one wakes the loop as well */
+			abort(); /* a pipe of our own cannot fail; a full one wakes the loop as
+				  * well */
 	}
 	(void)pthread_mutex_unlock(&r->lock);
 	return NULL;

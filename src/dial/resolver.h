@@ -1,4 +1,5 @@
-/* resolver: name lookups in a few threads, so that a slow name server stops nobody else. Questions and answers are bounded. */
+/* resolver: name lookups in a few threads, so that a slow name server stops nobody else. Questions
+ * and answers are bounded. */
 #pragma once
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* authority: canonical host, port and path of a request (authority.h). Hostile input, bounded by the head that holds it. */
+/* authority: canonical host, port and path of a request (authority.h). Hostile input, bounded by
+ * the head that holds it. */
 #include "gateway/authority.h"
 
 #include "base/ban.h"

@@ -1,4 +1,5 @@
-/* conn: one connection of the workload, from its first head to its end. Hostile input: every head is read by http1, every name by authority. */
+/* conn: one connection of the workload, from its first head to its end. Hostile input: every head
+ * is read by http1, every name by authority. */
 #include "gateway/gw_int.h"
 
 #include <netinet/tcp.h>
@@ -86,7 +87,8 @@ static void end_client(struct conn *c)
 	stream_finish(&c->client);
 }
 
-/* May the client go on with another request after a reply of ours? Only when nothing of this one is still to come. */
+/* May the client go on with another request after a reply of ours? Only when nothing of this one is
+ * still to come. */
 static bool can_keep(const struct conn *c)
 {
 	const struct exch *x = c->x;
@@ -250,7 +252,8 @@ static int check_means(struct conn *c)
 		    c, GW_CTL_METHOD, SV("blocked by egress control: TRACE is not forwarded"));
 		return -1;
 	}
-	/* An offer of HTTP/2 may be ignored (RFC 9110 7.8); a protocol that the client waits for may not. */
+	/* An offer of HTTP/2 may be ignored (RFC 9110 7.8); a protocol that the client waits for
+	 * may not. */
 	if (f != NULL && !sv_eq_nocase(f->value, SV("h2c"))) {
 		conn_refuse(c, GW_CTL_UPGRADE,
 		    SV("box-gateway does not carry protocol upgrades (WebSocket); use plain HTTP "
@@ -287,7 +290,8 @@ static bool read_head(struct conn *c)
 	int r;
 
 	if (stream_is_open(&c->up) && (stream_ended(&c->up) || c->up.in.n != 0)) {
-		/* An idle origin closed, or talks out of turn. A tunnel ends with it, so that the client's pool sees what it would see without us. */
+		/* An idle origin closed, or talks out of turn. A tunnel ends with it, so that the
+		 * client's pool sees what it would see without us. */
 		stream_close(&c->up);
 		if (c->tunnel) {
 			end_client(c);
@@ -529,7 +533,8 @@ void conn_tick(struct conn *c, int64_t now_ns)
 		over = true;
 		break;
 	case CONN_LINGER:
-		/* What is pending may take its time. A client that still sends its body gets a while to read our answer. */
+		/* What is pending may take its time. A client that still sends its body gets a
+		 * while to read our answer. */
 		if (stream_pending(&c->client) != 0)
 			over = quiet(c, now_ns, g->stall_ms);
 		else

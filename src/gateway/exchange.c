@@ -1,5 +1,6 @@
-/* exchange: one request and its reply. First the controls and the decision on the head, then both bodies flow with bounded buffers. The client and
- * the origin are both hostile; what is relayed was parsed and is written anew. */
+/* exchange: one request and its reply. First the controls and the decision on the head, then both
+ * bodies flow with bounded buffers. The client and the origin are both hostile; what is relayed was
+ * parsed and is written anew. */
 #include "gateway/gw_int.h"
 
 #include <stdio.h>
@@ -207,7 +208,8 @@ static bool relay_request(struct conn *c)
 		    http1_body_step(&x->req_body, stream_in(&c->client), &used, &data, &err);
 
 		if (step == HTTP1_BAD) {
-			/* The origin must not take what it has for a whole request: its connection ends here. */
+			/* The origin must not take what it has for a whole request: its connection
+			 * ends here. */
 			stream_close(&c->up);
 			if (x->replying)
 				conn_set(c, CONN_DEAD);
@@ -296,8 +298,9 @@ static bool relay_inform(struct conn *c, const struct http1_head *h)
 	return stream_put(&c->client, buf_sv(&head));
 }
 
-/* No reply will come: an honest 502, or, on a connection that had served before, silence: the origin may have closed it while the request was on its way, and
- * then the client must see what it would have seen without us and decide about a retry (RFC 9112 9.3.1). */
+/* No reply will come: an honest 502, or, on a connection that had served before, silence: the
+ * origin may have closed it while the request was on its way, and then the client must see what it
+ * would have seen without us and decide about a retry (RFC 9112 9.3.1). */
 static void no_reply(struct conn *c)
 {
 	bool reset_when_idle = c->up_served != 0 && c->x->informs == 0 && c->x->scan.at == 0;
@@ -395,7 +398,8 @@ static bool relay_reply_body(struct conn *c)
 		stream_take(&c->up, used);
 		moved = moved || used != 0 || step == HTTP1_END;
 		if (step == HTTP1_BAD || (step == HTTP1_MORE && stream_ended(&c->up))) {
-			/* Without its last chunk, or short of its length, the client sees that it is not whole. */
+			/* Without its last chunk, or short of its length, the client sees that it
+			 * is not whole. */
 			if (step == HTTP1_BAD || c->up.failed || !http1_body_eof(&x->reply_body)) {
 				stream_flush(&c->client);
 				conn_set(c, CONN_DEAD);
@@ -446,7 +450,8 @@ bool exch_relay(struct conn *c)
 		finish(c);
 		return true;
 	}
-	/* Nobody is there to take the reply. A plain client may have closed only its sending side; under TLS that is not done. */
+	/* Nobody is there to take the reply. A plain client may have closed only its sending side;
+	 * under TLS that is not done. */
 	if (c->client.failed || c->client.out_failed || (c->tunnel && c->client.eof)) {
 		conn_set(c, CONN_DEAD);
 		return true;

@@ -1,4 +1,5 @@
-/* gw: the channels to the monitor and to box-dial, the listeners, and the clock. Peers: the monitor is trusted, box-dial is trusted with sockets only. */
+/* gw: the channels to the monitor and to box-dial, the listeners, and the clock. Peers: the monitor
+ * is trusted, box-dial is trusted with sockets only. */
 #include "gateway/gw_int.h"
 
 #include <errno.h>
@@ -87,7 +88,7 @@ void gw_done(struct gw *g, uint64_t ticket, uint16_t status, uint64_t body)
 		stop(g, &err);
 }
 
-/* --- box-dial ------------------------------------------------------------------------------------------------------------- */
+/* --- box-dial --- */
 
 static int on_socket(void *ctx, struct ipc_msg *m, struct box_err *err)
 {
@@ -149,7 +150,7 @@ static void on_dial_end(void *arg, const struct box_err *err)
 
 static const struct chan_ops dial_ops = { dial_table, on_dial_end };
 
-/* --- listeners ------------------------------------------------------------------------------------------------------------ */
+/* --- listeners --- */
 
 /* Close the connection that has waited longest for its client. */
 static bool close_oldest(struct gw *g)
@@ -188,8 +189,9 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
 		int c = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (c < 0) {
-			/* Out of descriptors although slots bound them: the limit is lower than planned for. One idle connection makes
-			 * room; else the listener rests until the next tick. */
+			/* Out of descriptors although slots bound them: the limit is lower than
+			 * planned for. One idle connection makes room; else the listener rests
+			 * until the next tick. */
 			if ((errno == EMFILE || errno == ENFILE) && !close_oldest(l->gw))
 				(void)event_del(l->ev);
 			return; /* EAGAIN, or a client that is gone already */
@@ -257,7 +259,7 @@ static int on_unlisten(void *ctx, struct ipc_msg *m, struct box_err *err)
 	return 0;
 }
 
-/* --- the monitor ---------------------------------------------------------------------------------------------------------- */
+/* --- the monitor --- */
 
 static int on_pem(void *ctx, struct ipc_msg *m, struct box_err *err)
 {

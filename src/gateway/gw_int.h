@@ -5,7 +5,8 @@
  *   exchange.c  one request and its reply: decided, then relayed both ways
  *   headers.c   the heads that are sent on
  *
- * A connection is driven by conn_run: called after any event, it moves the state machine until nothing changes any more. Nothing of a request goes upstream before its verdict. */
+ * A connection is driven by conn_run: called after any event, it moves the state machine until
+ * nothing changes any more. Nothing of a request goes upstream before its verdict. */
 #pragma once
 
 #include "base/clock.h"
@@ -62,7 +63,8 @@ struct exch {
 	bool has_ticket, reported, forwarded;
 	uint64_t ticket;
 	struct buf
-	    edits; /* n times { u8 gw_edit, str name, str value }, as in the verdict; may hold a secret */
+	    edits; /* n times { u8 gw_edit, str name, str value }, as in the verdict; may hold a
+		    * secret */
 	uint16_t edits_n;
 	struct redact redact;
 	/* request body */
@@ -124,7 +126,8 @@ static inline int64_t gw_now(const struct gw *g)
 /* gw.c */
 /* Something began that has a time limit. */
 void gw_wake(struct gw *g);
-/* Ask a question for this connection; its answer finds it again by the id. -1: the channel is gone or full. */
+/* Ask a question for this connection; its answer finds it again by the id. -1: the channel is gone
+ * or full. */
 int gw_ask(struct conn *c, struct chan *to, uint16_t type, const struct buf *body);
 void gw_cancel(struct conn *c);
 void gw_control(struct gw *g, const struct conn *c, enum gw_control what,
@@ -147,7 +150,8 @@ void conn_on_denied(struct conn *c, sv text);
 void conn_on_failed(struct conn *c, sv text);
 /* The leaf was added to c->gw->tls, or could not be had (error not empty). */
 void conn_on_leaf(struct conn *c, sv error);
-/* Answer with a text of our own. marker: the refusal header. The connection stays when that is possible and keep is set. */
+/* Answer with a text of our own. marker: the refusal header. The connection stays when that is
+ * possible and keep is set. */
 void conn_reply(struct conn *c, uint16_t status, bool marker, bool keep, sv text);
 /* The answers for which nobody is to blame (400, 502, 504 …): no marker, the connection ends. */
 void conn_fail(struct conn *c, uint16_t status, const char *fmt, ...)

@@ -1,5 +1,5 @@
-/* headers: what is sent on of a head. Always written anew from parsed fields, so that the next reader sees exactly what was judged. Hop-by-hop fields
- * end here (RFC 9110 7.6.1). */
+/* headers: what is sent on of a head. Always written anew from parsed fields, so that the next
+ * reader sees exactly what was judged. Hop-by-hop fields end here (RFC 9110 7.6.1). */
 #include "gateway/gw_int.h"
 
 #include "base/ban.h"
@@ -71,7 +71,8 @@ static void put_framing(struct buf *out, enum http1_framing framing, uint64_t le
 	}
 }
 
-/* With these a reply could carry a secret in a form that is not recognised: compressed, or in slices. */
+/* With these a reply could carry a secret in a form that is not recognised: compressed, or in
+ * slices. */
 static bool is_masking(sv name)
 {
 	static const sv masking[] = { SV_INIT("accept-encoding"), SV_INIT("range"),

@@ -1,4 +1,5 @@
-/* http1: heads of HTTP/1.1 messages (http1.h). RFC 9112 and 9110; where they let a recipient be lenient, this one is not. Hostile input; views only. */
+/* http1: heads of HTTP/1.1 messages (http1.h). RFC 9112 and 9110; where they let a recipient be
+ * lenient, this one is not. Hostile input; views only. */
 #include "gateway/http1.h"
 
 #include "base/ban.h"

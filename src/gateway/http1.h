@@ -1,7 +1,9 @@
-/* http1: a strict reader of HTTP/1.1 messages (RFC 9112), for both sides of the gateway. The head is the judged object, so what has two readings is refused, never
- * repaired: line ends are CRLF, no folding, no blank before ':', one Content-Length or one "chunked", never both.
+/* http1: a strict reader of HTTP/1.1 messages (RFC 9112), for both sides of the gateway. The head
+ * is the judged object, so what has two readings is refused, never repaired: line ends are CRLF, no
+ * folding, no blank before ':', one Content-Length or one "chunked", never both.
  *
- * Hostile input from both sides. Every length has a constant; nothing here allocates but the trailer buffer of a chunked body. */
+ * Hostile input from both sides. Every length has a constant; nothing here allocates but the
+ * trailer buffer of a chunked body. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,14 +21,16 @@
 #define HTTP1_METHOD_MAX 32
 #define HTTP1_INFORM_MAX 16 /* 1xx replies before the final one */
 
-/* Look for the end of a head that arrives in pieces. Begin with a zeroed struct; `in` is everything received so far and only grows. */
+/* Look for the end of a head that arrives in pieces. Begin with a zeroed struct; `in` is everything
+ * received so far and only grows. */
 struct http1_scan {
 	size_t at;    /* bytes seen */
 	size_t line;  /* start of the current line */
 	size_t begin; /* where the head begins: after at most one empty line */
 };
-/* 1: *head is the whole head with its empty line, and *used bytes of `in` belong to it. 0: more is needed. -1: it cannot become a head (a bare CR or LF, a NUL:
- * BOX_EPARSE; too long: BOX_ELIMIT). */
+/* 1: *head is the whole head with its empty line, and *used bytes of `in` belong to it. 0: more is
+ * needed. -1: it cannot become a head (a bare CR or LF, a NUL: BOX_EPARSE; too long:
+ * BOX_ELIMIT). */
 int http1_scan(struct http1_scan *s, sv in, sv *head, size_t *used, struct box_err *err);
 
 struct http1_field {
@@ -63,9 +67,11 @@ int http1_request(sv head, struct http1_head *out, struct box_err *err);
 /* to_head: the request was HEAD, so the reply has no body whatever it says (RFC 9112 6.3). */
 int http1_response(sv head, bool to_head, struct http1_head *out, struct box_err *err);
 
-/* First field of that name (case does not matter), NULL when there is none. *count gets how many there are (may be NULL). */
+/* First field of that name (case does not matter), NULL when there is none. *count gets how many
+ * there are (may be NULL). */
 const struct http1_field *http1_find(const struct http1_head *h, sv name, size_t *count);
-/* Is `item` one of the comma-separated elements of any field of that name (case does not matter)? */
+/* Is `item` one of the comma-separated elements of any field of that name (case does not
+ * matter)? */
 bool http1_lists(const struct http1_head *h, sv name, sv item);
 bool http1_is_token(sv s);
 /* May these bytes stand in a field value: no control but TAB, no blank at the ends. */

@@ -1,5 +1,6 @@
-/* http1_body: the body of an HTTP/1.1 message, from pieces of any size (RFC 9112 6 and 7). Chunk extensions are checked and dropped; trailers that could change what the
- * message means are dropped (RFC 9110 6.5.1). Hostile input. */
+/* http1_body: the body of an HTTP/1.1 message, from pieces of any size (RFC 9112 6 and 7). Chunk
+ * extensions are checked and dropped; trailers that could change what the message means are dropped
+ * (RFC 9110 6.5.1). Hostile input. */
 #include "gateway/http1.h"
 
 #include "base/ban.h"
@@ -156,7 +157,8 @@ static int trailer_line(struct http1_body *b, struct box_err *err)
 	return buf_ok(&b->trailers) ? 0 : box_fail(err, BOX_ELIMIT, 0, "trailers too long");
 }
 
-/* One transition of the chunked coding. 2: *data is payload; 1: go on; 0: more input is needed; -1: err. */
+/* One transition of the chunked coding. 2: *data is payload; 1: go on; 0: more input is needed; -1:
+ * err. */
 static int chunked_move(struct http1_body *b, sv in, size_t *used, sv *data, struct box_err *err)
 {
 	int r;

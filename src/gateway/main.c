@@ -1,5 +1,6 @@
-/* box-gateway: TLS and HTTP of everything that leaves the box. Started by the monitor with its channel on MON_FD; confines itself before it reads a byte. Uses no environment
- * variable and opens no file. */
+/* box-gateway: TLS and HTTP of everything that leaves the box. Started by the monitor with its
+ * channel on MON_FD; confines itself before it reads a byte. Uses no environment variable and opens
+ * no file. */
 #include <event2/event.h>
 #include <openssl/crypto.h>
 #include <signal.h>

@@ -64,7 +64,8 @@ static size_t open_end(const struct redact *r, sv s)
 	return best;
 }
 
-/* Everything of s but the last `keep` bytes that may still grow into a secret; returns how many were kept. */
+/* Everything of s but the last `keep` bytes that may still grow into a secret; returns how many
+ * were kept. */
 static size_t put_clean(const struct redact *r, sv s, bool last, struct buf *out)
 {
 	ptrdiff_t at;

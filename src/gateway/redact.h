@@ -1,5 +1,7 @@
-/* redact: takes known secrets out of a stream of bytes, also where one lies across the border of two pieces. Holds back only bytes that could be the beginning of a
- * secret, so that a stream of events is not delayed. Transformed copies (base64, escapes) are not recognised: docs/threat-model.md. */
+/* redact: takes known secrets out of a stream of bytes, also where one lies across the border of
+ * two pieces. Holds back only bytes that could be the beginning of a secret, so that a stream of
+ * events is not delayed. Transformed copies (base64, escapes) are not recognised:
+ * docs/threat-model.md. */
 #pragma once
 
 #include <stdbool.h>

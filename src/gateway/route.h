@@ -1,4 +1,5 @@
-/* route: which credential binding covers a request, and whether the request presents its placeholder. No secrets live here. */
+/* route: which credential binding covers a request, and whether the request presents its
+ * placeholder. No secrets live here. */
 #pragma once
 
 #include <stdbool.h>
@@ -29,7 +30,8 @@ void routes_init(struct routes *r);
 void routes_fini(struct routes *r);
 /* Read one GW_ROUTE body. */
 int routes_add(struct routes *r, struct rd *body, struct box_err *err);
-/* Index of the route that covers this request, or GW_ROUTE_NONE. Routes do not overlap (checked when box.toml is loaded); the first wins. */
+/* Index of the route that covers this request, or GW_ROUTE_NONE. Routes do not overlap (checked
+ * when box.toml is loaded); the first wins. */
 uint16_t routes_find(const struct routes *r, sv host, uint16_t port, sv path);
 /* Does any destination of this route lie on host and port, whatever the path? */
 bool route_on_host(const struct route *r, sv host, uint16_t port);

@@ -1,7 +1,9 @@
-/* stream: one non-blocking socket, plain or under TLS, with a bounded buffer each way. It moves bytes and knows no HTTP.
+/* stream: one non-blocking socket, plain or under TLS, with a bounded buffer each way. It moves
+ * bytes and knows no HTTP.
  *
- * The owner consumes from `in` (stream_take), appends to the output (stream_put) and is called back when anything changed; it then looks at the stream's
- * state instead of being told what happened. Reading stops by itself when `in` is full and goes on when the owner made room. */
+ * The owner consumes from `in` (stream_take), appends to the output (stream_put) and is called back
+ * when anything changed; it then looks at the stream's state instead of being told what happened.
+ * Reading stops by itself when `in` is full and goes on when the owner made room. */
 #pragma once
 
 #include <stdbool.h>
@@ -52,7 +54,8 @@ static inline bool stream_is_open(const struct stream *s)
 {
 	return s->rd != NULL;
 }
-/* Put TLS on top; ssl (owned from here on) is configured for its role. `handshaking` stays set until it is done; a failure sets `failed`. */
+/* Put TLS on top; ssl (owned from here on) is configured for its role. `handshaking` stays set
+ * until it is done; a failure sets `failed`. */
 void stream_start_tls(struct stream *s, struct ssl_st *ssl);
 
 static inline sv stream_in(const struct stream *s)
@@ -63,7 +66,8 @@ static inline sv stream_in(const struct stream *s)
 void stream_take(struct stream *s, size_t n);
 /* Give back large storage that is not in use; for a connection that becomes idle. */
 void stream_trim(struct stream *s);
-/* Append to the output. false when it does not fit or writing has failed (the bytes are then dropped). */
+/* Append to the output. false when it does not fit or writing has failed (the bytes are then
+ * dropped). */
 bool stream_put(struct stream *s, sv bytes);
 /* Bytes not yet accepted by the kernel. */
 static inline size_t stream_pending(const struct stream *s)

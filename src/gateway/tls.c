@@ -1,4 +1,5 @@
-/* tls: see tls.h. The handshakes' bytes are hostile and OpenSSL's to parse; what we add is SNI, ALPN and trust. */
+/* tls: see tls.h. The handshakes' bytes are hostile and OpenSSL's to parse; what we add is SNI,
+ * ALPN and trust. */
 #include "gateway/tls.h"
 
 #include <openssl/bio.h>

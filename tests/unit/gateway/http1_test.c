@@ -1,4 +1,5 @@
-/* The HTTP/1.1 reader byte by byte: every case is also fed one byte at a time, and both ways must agree. */
+/* The HTTP/1.1 reader byte by byte: every case is also fed one byte at a time, and both ways must
+ * agree. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -254,7 +255,8 @@ static void responses(void **state)
 	}
 }
 
-/* Decode a body in pieces; *out gets payload, '|', trailers. 1: complete with `rest` bytes left, 0: more, -1: refused. */
+/* Decode a body in pieces; *out gets payload, '|', trailers. 1: complete with `rest` bytes left, 0:
+ * more, -1: refused. */
 static int read_chunked(sv in, size_t piece, struct buf *out, size_t *rest)
 {
 	struct http1_head h = { .framing = HTTP1_CHUNKED };

@@ -1,4 +1,5 @@
-/* Secrets in streams: whatever the pieces, the output is that of the whole; and nothing is held back that cannot become a secret. */
+/* Secrets in streams: whatever the pieces, the output is that of the whole; and nothing is held
+ * back that cannot become a secret. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

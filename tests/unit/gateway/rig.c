@@ -1,11 +1,15 @@
-/* rig: the gateway, box-dial or the run's CA as a plain program, for tests that play the other side.
+/* rig: the gateway, box-dial or the run's CA as a plain program, for tests that play the other
+ * side.
  *
  *   rig gateway FD   a gateway whose monitor channel is FD; not confined
- *   rig dial FD      a box-dial; names are looked up in the table of its environment: RIG_NAMES="name=addr,addr;name=…"
+ *   rig dial FD      a box-dial; names are looked up in the table of its environment,
+ *                    RIG_NAMES="name=addr,addr;name=…"; not confined
  *   rig confined gateway|dial FD PROGRAM
- *                    the real program, started and confined as the monitor does it; its pid is printed
- *   rig ca NAME      prints the CA's certificate (PEM) and an empty line, then answers lines on standard input:
- *                    "leaf HOST SPKI-hex" -> certificate DER in hex, or "error …"; "server HOST" -> certificate and key (PEM), an empty line */
+ *                    the real program, started and confined as the monitor does it; its pid is
+ *                    printed
+ *   rig ca NAME      prints the CA's certificate (PEM) and an empty line, then answers lines on
+ *                    standard input: "leaf HOST SPKI-hex" -> certificate DER in hex, or "error …";
+ *                    "server HOST" -> certificate and key (PEM), an empty line */
 #include <arpa/inet.h>
 #include <event2/event.h>
 #include <openssl/evp.h>
@@ -92,7 +96,9 @@ static int run_dial(int fd)
 /* 77 when this machine cannot build the confinement. */
 static int run_confined(enum worker_profile profile, int fd, const char *program)
 {
-	struct worker_spec spec = { .profile = profile, .program = program, .name = "worker", .channel = fd, .err_fd = 2 };
+	struct worker_spec spec = {
+		.profile = profile, .program = program, .name = "worker", .channel = fd, .err_fd = 2
+	};
 	struct box_err err = { 0 };
 	pid_t pid;
 	int pidfd, status;
