@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "config/config.h"
+#include "contain/contain.h"
 #include "monitor/load.h"
 #include "monitor/monitor.h"
 #include "monitor/policy.h"
@@ -24,6 +25,10 @@ int monitor_check(const struct monitor_options *o)
 	}
 	/* Both halves are judged, so that one run tells everything. */
 	if (config_judge(&p, &err) != 0) {
+		log_error("%s", err.msg);
+		bad = 1;
+	}
+	if (contain_check(&err) != 0) {
 		log_error("%s", err.msg);
 		bad = 1;
 	}
