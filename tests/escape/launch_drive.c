@@ -227,6 +227,7 @@ int main(int argc, char **argv)
 	struct box_err err = { 0 };
 	int r;
 
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* as the monitor */
 	if (parse(argc, argv, &d) < 0 || d.launcher == NULL || d.config == NULL)
 		return usage();
 	r = drive(&d, &p, &err);

@@ -91,16 +91,24 @@ class Calls(KernelTest):
 class Terminal(EscapeTest):
     """KERN-02"""
 
-    def on_terminal(self, box, probes, options=("--tty",)):
+    def on_terminal(self, box, probes, options=("--tty",), command=None, typed=()):
+        """Run on a new terminal. typed: pairs (text to wait for, bytes to type then)."""
         conf = box.config({})
+        if command is not None:
+            with open(conf) as f:
+                text = f.read()
+            box.put(conf, text.replace('command = ["%s"]' % box.probe, "command = %s" % command, 1))
         pid, master = pty.fork()
         if pid == 0:
             os.chdir(box.top)
             cmd = box.argv(conf, probes, options)
             os.execvp(cmd[0], cmd)
         out = b""
+        todo = list(typed)
         end = time.monotonic() + 30
         while time.monotonic() < end:
+            while todo and todo[0][0].encode() in out:
+                os.write(master, todo.pop(0)[1])
             ready, _, _ = select.select([master], [], [], 1)
             if ready:
                 try:
@@ -113,6 +121,29 @@ class Terminal(EscapeTest):
         _, status = os.waitpid(pid, 0)
         os.close(master)
         return os.waitstatus_to_exitcode(status), out.decode().replace("\r", "")
+
+    def test_job_control(self):
+        """COMP-21: the program owns the terminal: it reads, is interrupted and stopped from the keyboard."""
+        for box in self.each():
+            status, out = self.on_terminal(box, [], command='["/bin/sh", "-c", "echo ready; read x; echo got $x"]',
+                typed=[("ready", b"hello\n")])
+            self.assertEqual(status, 0, out)
+            self.assertIn("got hello", out)
+            status, out = self.on_terminal(box, [], command='["/bin/sh", "-c", "echo ready; read x; echo got $x"]',
+                typed=[("ready", b"\x03")])
+            self.assertEqual(status, 130, out)
+            # The driver answers a stop with SIGCONT, as `fg` would.
+            status, out = self.on_terminal(box, [], command='["/bin/sh", "-c", "echo ready; read x; echo got $x"]',
+                typed=[("ready", b"\x1a"), ("^Z", b"again\n")])
+            self.assertEqual(status, 0, out)
+            self.assertIn("got again", out)
+
+    def test_no_terminal(self):
+        """Without a terminal of its own the program cannot reach the caller's."""
+        for box in self.each():
+            status, out = self.on_terminal(box, [("read", "/dev/tty"), ("write", "/dev/tty")], options=())
+            self.assertIn("read /dev/tty: ENXIO", out)
+            self.assertIn("write /dev/tty: ENXIO", out)
 
     def test_injection(self):
         for box in self.each():
