@@ -220,6 +220,8 @@ struct cedar_print {
 	void *ctx;
 	/* Write the Cedar expression that stands for the leaf. */
 	void (*leaf)(void *ctx, struct buf *b, const struct cedar_leaf *l);
+	/* The same in the JSON form of policies (json.h). */
+	void (*leaf_json)(void *ctx, struct buf *b, const struct cedar_leaf *l);
 };
 void cedar_put_expr(struct buf *b, const struct cedar_expr *e, const struct cedar_print *how);
 /* A policy in Cedar's own order, all three scope elements written. With fold, the conditions are one `when { … }` (spec 7.1

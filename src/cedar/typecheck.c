@@ -746,7 +746,7 @@ static struct tc_ans check_tag(struct tc *c, const struct tc_cap *prior, const s
 	if (ty == NULL) {
 		tc_error(c, &e->span, NULL,
 		    "for policy `" SV_FMT "`, `.getTag()` is not allowed on entities of %s%s%s "
-		                          "because no `tags` were declared on the "
+		    "because no `tags` were declared on the "
 		    "entity type in the schema",
 		    SV_ARG(c->policy), ent != NULL ? "type `" : "this type",
 		    ent != NULL ? ent->name->p : "", ent != NULL ? "`" : "");
@@ -973,7 +973,7 @@ static bool check_constructor(struct tc *c, const struct cedar_expr *e)
 		return true;
 	tc_error(c, &e->span, err.msg,
 	    "for policy `" SV_FMT "`, error during extension function argument validation: failed "
-	                          "to parse as %s: `\"" SV_FMT "\"`",
+	    "to parse as %s: `\"" SV_FMT "\"`",
 	    SV_ARG(c->policy), what[e->ext], SV_ARG(s));
 	return false;
 }
@@ -986,7 +986,7 @@ static struct tc_ans check_ext(struct tc *c, const struct tc_cap *prior, const s
 	if (e->n_arg != sig[e->ext].n) {
 		tc_error(c, &e->span, NULL,
 		    "for policy `" SV_FMT "`, wrong number of arguments in extension function "
-		                          "application. Expected %u, got %u",
+		    "application. Expected %u, got %u",
 		    SV_ARG(c->policy), sig[e->ext].n, e->n_arg);
 		ok = false;
 	}
@@ -1001,7 +1001,7 @@ static struct tc_ans check_ext(struct tc *c, const struct tc_cap *prior, const s
 			    "consider applying extension constructors inside attribute values when "
 			    "constructing entity or context data",
 			    "for policy `" SV_FMT "`, extension constructors may not be called "
-			                          "with non-literal expressions",
+			    "with non-literal expressions",
 			    SV_ARG(c->policy));
 			ok = false;
 		}

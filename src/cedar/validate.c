@@ -435,7 +435,7 @@ static void typecheck(struct val *v, const struct cedar_policy *p)
 	else if (all_false)
 		cedar_diag_add(v->ds, CEDAR_WARNING, "validate", &p->span, NULL,
 		    "for policy `" SV_FMT "`, policy is impossible: the policy expression "
-		                          "evaluates to false for all valid requests",
+		    "evaluates to false for all valid requests",
 		    SV_ARG(v->c.policy));
 }
 

@@ -1,0 +1,698 @@
+/* Policies in Cedar's JSON form, read: expressions, policies, sets with templates and links. Hostile text; the limits are those of
+ * jtree.h, and trees are bounded like parsed ones. */
+#include "cedar/jtree.h"
+#include "cedar/json.h"
+
+#include "base/ban.h"
+
+struct er {
+	struct cedar_syms *t;
+	struct arena *a;
+	struct cedar_diags *ds;
+	sv text;
+	struct cedar_policy *pol;
+};
+
+static void *fail(struct er *p, const struct jnode *j, const char *what)
+{
+	struct cedar_span at =
+	    j != NULL ? cedar_span_at(p->text, j->off, j->len) : (struct cedar_span){ 0 };
+
+	cedar_diag_add(p->ds, CEDAR_ERROR, "parse", &at, NULL, "%s", what);
+	return NULL;
+}
+
+static cedar_sym intern(struct er *p, sv s)
+{
+	cedar_sym y = cedar_intern(p->t, s);
+
+	return y != NULL ? y : fail(p, NULL, "out of memory");
+}
+
+static struct cedar_expr *node(struct er *p, const struct jnode *j, enum cedar_expr_kind k,
+    struct cedar_expr *const *arg, size_t n)
+{
+	struct cedar_expr *e;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (arg[i] == NULL)
+			return NULL;
+	e = cedar_expr_new(p->a, k, NULL, arg, n);
+	return e != NULL ? e
+	                 : fail(p, j, "the expression is nested too deeply, or there is no memory");
+}
+
+/* The member k of j, which has exactly n members. */
+static struct jnode *member(struct er *p, const struct jnode *j, const char *k)
+{
+	struct jnode *m = jtree_get(j, sv_c(k));
+
+	if (m == NULL)
+		fail(p, j, arena_printf(p->a, "missing field `%s`", k));
+	return m;
+}
+
+static bool only(struct er *p, const struct jnode *j, uint32_t n)
+{
+	if (j->kind == J_OBJ && j->n == n)
+		return true;
+	fail(p, j, "this object has unknown or missing fields");
+	return false;
+}
+
+static cedar_sym path(struct er *p, const struct jnode *j)
+{
+	sv rest, part;
+	bool more = true;
+
+	if (j->kind != J_STR)
+		return fail(p, j, "a name must be a string");
+	for (rest = j->s; more;) {
+		ptrdiff_t c = sv_find_sv(rest, SV("::"));
+
+		more = c >= 0;
+		part = more ? sv_sub(rest, 0, (size_t)c) : rest;
+		if (more)
+			rest = sv_sub(rest, (size_t)c + 2, SIZE_MAX);
+		if (!cedar_is_ident(part) || cedar_is_reserved(part))
+			return fail(p, j, "this is not the name of an entity type");
+	}
+	return intern(p, j->s);
+}
+
+static bool uid(struct er *p, const struct jnode *j, struct cedar_uid *out)
+{
+	const struct jnode *in = jtree_get(j, SV("__entity")), *type, *id;
+
+	if (in != NULL && only(p, j, 1))
+		j = in;
+	if (!only(p, j, 2) || (type = member(p, j, "type")) == NULL ||
+	    (id = member(p, j, "id")) == NULL)
+		return false;
+	if (id->kind != J_STR)
+		return fail(p, id, "an id must be a string") != NULL;
+	out->type = path(p, type);
+	out->id = intern(p, id->s);
+	return out->type != NULL && out->id != NULL;
+}
+
+static struct cedar_expr *expr(struct er *p, const struct jnode *j);
+
+static struct cedar_expr *lit(struct er *p, const struct jnode *j, struct cedar_value v)
+{
+	struct cedar_expr *e = node(p, j, CEDAR_E_LIT, NULL, 0);
+
+	if (e != NULL)
+		e->value = v;
+	return e;
+}
+
+static struct cedar_expr *exprs(
+    struct er *p, const struct jnode *j, enum cedar_expr_kind k, bool values);
+
+static struct cedar_expr *value_expr(struct er *p, const struct jnode *j);
+
+/* {"__extn": {"fn", "arg"|"args"}} as a call. */
+static struct cedar_expr *extension(struct er *p, const struct jnode *j)
+{
+	const struct jnode *fn, *arg = jtree_get(j, SV("arg")), *args = jtree_get(j, SV("args"));
+	struct cedar_expr *e, *a;
+	enum cedar_ext x;
+
+	if (!only(p, j, 2) || (fn = member(p, j, "fn")) == NULL)
+		return NULL;
+	if (fn->kind != J_STR || !cedar_ext_find(fn->s, &x))
+		return fail(p, fn, "there is no extension function of this name");
+	if (args != NULL) {
+		e = exprs(p, args, CEDAR_E_EXT, true);
+	} else {
+		a = arg != NULL ? value_expr(p, arg) : fail(p, j, "missing field `arg`");
+		e = node(p, j, CEDAR_E_EXT, &a, 1);
+	}
+	if (e != NULL)
+		e->ext = x;
+	return e;
+}
+
+static struct cedar_expr *record(struct er *p, const struct jnode *j, bool values)
+{
+	struct cedar_expr **v, *e;
+	cedar_sym *k;
+	uint32_t i;
+
+	if (j->kind != J_OBJ)
+		return fail(p, j, "a record must be an object");
+	v = ARENA_VEC(p->a, struct cedar_expr *, j->n);
+	k = ARENA_VEC(p->a, cedar_sym, j->n);
+	if (v == NULL || k == NULL)
+		return fail(p, j, "out of memory");
+	for (i = 0; i < j->n; i++) {
+		k[i] = intern(p, j->key[i]);
+		v[i] = values ? value_expr(p, j->item[i]) : expr(p, j->item[i]);
+		if (k[i] == NULL || v[i] == NULL)
+			return NULL;
+	}
+	e = node(p, j, CEDAR_E_RECORD, v, j->n);
+	if (e != NULL) {
+		e->path = k;
+		e->n_path = j->n;
+	}
+	return e;
+}
+
+/* A constant: {"Value": …}. */
+static struct cedar_expr *value_expr(struct er *p, const struct jnode *j)
+{
+	struct cedar_uid u;
+	cedar_sym s;
+
+	switch (j->kind) {
+	case J_NULL:
+	case J_REAL:
+		return fail(p, j, "this is no value of Cedar");
+	case J_BOOL:
+		return lit(p, j, cedar_bool(j->b));
+	case J_INT:
+		return lit(p, j, cedar_long(j->i));
+	case J_STR:
+		s = intern(p, j->s);
+		return s != NULL ? lit(p, j, cedar_string(s)) : NULL;
+	case J_ARR:
+		return exprs(p, j, CEDAR_E_SET, true);
+	case J_OBJ:
+		break;
+	}
+	if (jtree_get(j, SV("__entity")) != NULL)
+		return uid(p, j, &u) ? lit(p, j, cedar_entity(u)) : NULL;
+	if (jtree_get(j, SV("__extn")) != NULL)
+		return only(p, j, 1) ? extension(p, j->item[0]) : NULL;
+	return record(p, j, true);
+}
+
+static struct cedar_expr *exprs(
+    struct er *p, const struct jnode *j, enum cedar_expr_kind k, bool values)
+{
+	struct cedar_expr **v;
+	uint32_t i;
+
+	if (j->kind != J_ARR)
+		return fail(p, j, "a list of expressions must be an array");
+	v = ARENA_VEC(p->a, struct cedar_expr *, j->n);
+	if (v == NULL)
+		return fail(p, j, "out of memory");
+	for (i = 0; i < j->n; i++) {
+		v[i] = values ? value_expr(p, j->item[i]) : expr(p, j->item[i]);
+		if (v[i] == NULL)
+			return NULL;
+	}
+	return node(p, j, k, v, j->n);
+}
+
+static const struct {
+	const char *name;
+	enum cedar_expr_kind kind;
+} binary[] = {
+	{ "==", CEDAR_E_EQ },
+	{ "!=", CEDAR_E_NE },
+	{ "<", CEDAR_E_LT },
+	{ "<=", CEDAR_E_LE },
+	{ ">", CEDAR_E_GT },
+	{ ">=", CEDAR_E_GE },
+	{ "in", CEDAR_E_IN },
+	{ "&&", CEDAR_E_AND },
+	{ "||", CEDAR_E_OR },
+	{ "+", CEDAR_E_ADD },
+	{ "-", CEDAR_E_SUB },
+	{ "*", CEDAR_E_MUL },
+	{ "contains", CEDAR_E_CONTAINS },
+	{ "containsAll", CEDAR_E_CONTAINS_ALL },
+	{ "containsAny", CEDAR_E_CONTAINS_ANY },
+	{ "getTag", CEDAR_E_GET_TAG },
+	{ "hasTag", CEDAR_E_HAS_TAG },
+}, unary[] = { { "!", CEDAR_E_NOT }, { "neg", CEDAR_E_NEG }, { "isEmpty", CEDAR_E_IS_EMPTY } };
+
+static struct cedar_expr *binary_expr(struct er *p, const struct jnode *j, enum cedar_expr_kind k)
+{
+	struct jnode *l, *r;
+	struct cedar_expr *v[2];
+
+	if (!only(p, j, 2) || (l = member(p, j, "left")) == NULL ||
+	    (r = member(p, j, "right")) == NULL)
+		return NULL;
+	v[0] = expr(p, l);
+	v[1] = v[0] != NULL ? expr(p, r) : NULL;
+	return node(p, j, k, v, 2);
+}
+
+static struct cedar_expr *variable(struct er *p, const struct jnode *j)
+{
+	static const char *const names[] = { "principal", "action", "resource", "context" };
+	struct cedar_expr *e;
+	int i;
+
+	for (i = 0; i < 4 && j->kind == J_STR; i++)
+		if (sv_eq(j->s, sv_c(names[i]))) {
+			e = node(p, j, CEDAR_E_VAR, NULL, 0);
+			if (e != NULL)
+				e->var = (enum cedar_var)i;
+			return e;
+		}
+	return fail(p, j, "the variables are principal, action, resource, context");
+}
+
+static struct cedar_expr *attribute(struct er *p, const struct jnode *j, enum cedar_expr_kind k)
+{
+	struct jnode *l, *a;
+	struct cedar_expr *e;
+	cedar_sym *path_v;
+
+	if (!only(p, j, 2) || (l = member(p, j, "left")) == NULL ||
+	    (a = member(p, j, "attr")) == NULL)
+		return NULL;
+	if (a->kind != J_STR)
+		return fail(p, a, "`attr` must be a string");
+	e = expr(p, l);
+	e = node(p, j, k, &e, 1);
+	path_v = ARENA_VEC(p->a, cedar_sym, 1);
+	if (e == NULL || path_v == NULL || (path_v[0] = intern(p, a->s)) == NULL)
+		return NULL;
+	if (k == CEDAR_E_GET) {
+		e->name = path_v[0];
+	} else {
+		e->path = path_v;
+		e->n_path = 1;
+	}
+	return e;
+}
+
+/* "pattern": ["Wildcard", {"Literal": "text"}, …] */
+static bool pattern(struct er *p, const struct jnode *j, struct cedar_pattern *out)
+{
+	sv *run;
+	uint32_t i, n = 0;
+
+	if (j->kind != J_ARR)
+		return fail(p, j, "`pattern` must be an array") != NULL;
+	run = ARENA_VEC(p->a, sv, (size_t)j->n + 1);
+	if (run == NULL)
+		return fail(p, j, "out of memory") != NULL;
+	run[0] = SV("");
+	for (i = 0; i < j->n; i++) {
+		const struct jnode *l = jtree_get(j->item[i], SV("Literal"));
+		char *q;
+
+		if (j->item[i]->kind == J_STR && sv_eq(j->item[i]->s, SV("Wildcard"))) {
+			run[++n] = SV("");
+			continue;
+		}
+		if (l == NULL || l->kind != J_STR || j->item[i]->n != 1)
+			return fail(p, j->item[i],
+			           "a part of a pattern is \"Wildcard\" or {\"Literal\": text}") !=
+			       NULL;
+		q = arena_alloc(p->a, run[n].n + l->s.n + 1, 1);
+		if (q == NULL)
+			return fail(p, j, "out of memory") != NULL;
+		memcpy(q, run[n].p, run[n].n);
+		memcpy(q + run[n].n, l->s.p, l->s.n);
+		run[n] = (sv){ q, run[n].n + l->s.n };
+	}
+	*out = (struct cedar_pattern){ n + 1, run };
+	return true;
+}
+
+static struct cedar_expr *like(struct er *p, const struct jnode *j)
+{
+	struct jnode *l, *a;
+	struct cedar_pattern pat;
+	struct cedar_expr *e;
+
+	if (!only(p, j, 2) || (l = member(p, j, "left")) == NULL ||
+	    (a = member(p, j, "pattern")) == NULL || !pattern(p, a, &pat))
+		return NULL;
+	e = expr(p, l);
+	e = node(p, j, CEDAR_E_LIKE, &e, 1);
+	if (e != NULL)
+		e->pattern = pat;
+	return e;
+}
+
+static struct cedar_expr *is(struct er *p, const struct jnode *j)
+{
+	struct jnode *l, *ty, *in = jtree_get(j, SV("in"));
+	struct cedar_expr *v[2], *e;
+	cedar_sym name;
+
+	if (!only(p, j, in != NULL ? 3 : 2) || (l = member(p, j, "left")) == NULL ||
+	    (ty = member(p, j, "entity_type")) == NULL || (name = path(p, ty)) == NULL)
+		return NULL;
+	v[0] = expr(p, l);
+	v[1] = v[0] != NULL && in != NULL ? expr(p, in) : NULL;
+	e = node(p, j, CEDAR_E_IS, v, in != NULL ? 2 : 1);
+	if (e != NULL)
+		e->name = name;
+	return e;
+}
+
+static struct cedar_expr *conditional(struct er *p, const struct jnode *j)
+{
+	static const char *const part[] = { "if", "then", "else" };
+	struct cedar_expr *v[3];
+	struct jnode *m;
+	int i;
+
+	if (!only(p, j, 3))
+		return NULL;
+	for (i = 0; i < 3; i++) {
+		m = member(p, j, part[i]);
+		v[i] = m != NULL ? expr(p, m) : NULL;
+		if (v[i] == NULL)
+			return NULL;
+	}
+	return node(p, j, CEDAR_E_IF, v, 3);
+}
+
+static struct cedar_expr *expr(struct er *p, const struct jnode *j)
+{
+	struct cedar_expr *e;
+	struct jnode *in, *arg;
+	enum cedar_ext x;
+	size_t i;
+	sv k;
+
+	if (j->kind != J_OBJ || j->n != 1)
+		return fail(p, j, "an expression is an object with one key, its operator");
+	k = j->key[0];
+	in = j->item[0];
+	if (sv_eq(k, SV("Value")))
+		return value_expr(p, in);
+	if (sv_eq(k, SV("Var")))
+		return variable(p, in);
+	if (sv_eq(k, SV("Set")))
+		return exprs(p, in, CEDAR_E_SET, false);
+	if (sv_eq(k, SV("Record")))
+		return record(p, in, false);
+	if (sv_eq(k, SV(".")))
+		return attribute(p, in, CEDAR_E_GET);
+	if (sv_eq(k, SV("has")))
+		return attribute(p, in, CEDAR_E_HAS);
+	if (sv_eq(k, SV("like")))
+		return like(p, in);
+	if (sv_eq(k, SV("is")))
+		return is(p, in);
+	if (sv_eq(k, SV("if-then-else")))
+		return conditional(p, in);
+	if (sv_eq(k, SV("Slot")))
+		return fail(p, in, "template slots stand in the scope only");
+	for (i = 0; i < sizeof(binary) / sizeof(binary[0]); i++)
+		if (sv_eq(k, sv_c(binary[i].name)))
+			return binary_expr(p, in, binary[i].kind);
+	for (i = 0; i < sizeof(unary) / sizeof(unary[0]); i++)
+		if (sv_eq(k, sv_c(unary[i].name))) {
+			if (!only(p, in, 1) || (arg = member(p, in, "arg")) == NULL)
+				return NULL;
+			e = expr(p, arg);
+			return node(p, j, unary[i].kind, &e, 1);
+		}
+	if (!cedar_ext_find(k, &x))
+		return fail(p, j,
+		    arena_printf(p->a, "`" SV_FMT "` is no operator or function of Cedar",
+		        SV_ARG(sv_sub(k, 0, 200))));
+	e = exprs(p, in, CEDAR_E_EXT, false);
+	if (e != NULL && e->n_arg == 0 && cedar_ext_is_method(x))
+		return fail(p, in, "a method needs its receiver as first argument");
+	if (e != NULL)
+		e->ext = x;
+	return e;
+}
+
+/* ---- policies ----------------------------------------------------------------------------------------------------- */
+
+/* {"entity": …} or {"slot": "?principal"} of j. */
+static bool entity_or_slot(struct er *p, const struct jnode *j, int which, struct cedar_scope *s)
+{
+	static const char *const slot[] = { "?principal", NULL, "?resource" };
+	const struct jnode *e = jtree_get(j, SV("entity")), *k = jtree_get(j, SV("slot"));
+
+	if (e != NULL && k == NULL)
+		return uid(p, e, &s->uid);
+	if (k == NULL || e != NULL || k->kind != J_STR || slot[which] == NULL ||
+	    !sv_eq(k->s, sv_c(slot[which])))
+		return fail(p, j, "an entity or the slot of this variable must stand here") != NULL;
+	s->slot = true;
+	p->pol->has_slot[which / 2] = true;
+	return true;
+}
+
+static bool is_action(struct cedar_uid u)
+{
+	return sv_eq(cedar_sv(u.type), SV("Action")) || sv_ends(cedar_sv(u.type), SV("::Action"));
+}
+
+static bool action_list(struct er *p, const struct jnode *j, struct cedar_scope *s)
+{
+	struct cedar_uid *v;
+	uint32_t i;
+
+	if (j->kind != J_ARR)
+		return fail(p, j, "`entities` must be an array") != NULL;
+	v = ARENA_VEC(p->a, struct cedar_uid, j->n);
+	if (v == NULL)
+		return fail(p, j, "out of memory") != NULL;
+	for (i = 0; i < j->n; i++) {
+		if (!uid(p, j->item[i], &v[i]))
+			return false;
+		if (!is_action(v[i]))
+			return fail(p, j->item[i], "the type of an action is `Action`") != NULL;
+	}
+	s->op = CEDAR_S_IN_SET;
+	s->set = v;
+	s->n_set = j->n;
+	return true;
+}
+
+/* which: 0 principal, 1 action, 2 resource */
+static bool scope(struct er *p, const struct jnode *j, int which, struct cedar_scope *s)
+{
+	const struct jnode *op, *in, *ty;
+
+	if (j->kind != J_OBJ || (op = member(p, j, "op")) == NULL)
+		return fail(p, j, "a scope must be an object with `op`") != NULL;
+	if (op->kind != J_STR)
+		return fail(p, op, "`op` must be a string") != NULL;
+	if (sv_eq(op->s, SV("All")))
+		return only(p, j, 1);
+	if (sv_eq(op->s, SV("is")) && which != 1) {
+		in = jtree_get(j, SV("in"));
+		s->op = in != NULL ? CEDAR_S_IS_IN : CEDAR_S_IS;
+		if (!only(p, j, in != NULL ? 3 : 2) || (ty = member(p, j, "entity_type")) == NULL ||
+		    (s->type = path(p, ty)) == NULL)
+			return false;
+		return in == NULL || (only(p, in, 1) && entity_or_slot(p, in, which, s));
+	}
+	if (!sv_eq(op->s, SV("==")) && !sv_eq(op->s, SV("in")))
+		return fail(p, op, "`op` must be All, ==, in or is") != NULL;
+	s->op = sv_eq(op->s, SV("==")) ? CEDAR_S_EQ : CEDAR_S_IN;
+	if (!only(p, j, 2))
+		return false;
+	in = jtree_get(j, SV("entities"));
+	if (which == 1 && s->op == CEDAR_S_IN && in != NULL)
+		return action_list(p, in, s);
+	if (!entity_or_slot(p, j, which, s))
+		return false;
+	if (which == 1 && !is_action(s->uid))
+		return fail(p, j, "the type of an action is `Action`") != NULL;
+	return true;
+}
+
+static bool annotations(struct er *p, const struct jnode *j)
+{
+	struct cedar_policy *pol = p->pol;
+	uint32_t i;
+
+	if (j == NULL)
+		return true;
+	if (j->kind != J_OBJ)
+		return fail(p, j, "`annotations` must be an object") != NULL;
+	pol->ann = ARENA_VEC(p->a, struct cedar_annotation, j->n);
+	if (pol->ann == NULL)
+		return fail(p, j, "out of memory") != NULL;
+	for (i = 0; i < j->n; i++) {
+		bool null = j->item[i]->kind == J_NULL;
+
+		if ((j->item[i]->kind != J_STR && !null) || !cedar_is_ident(j->key[i]))
+			return fail(p, j->item[i], "an annotation is a name with a string") != NULL;
+		pol->ann[i].key = intern(p, j->key[i]);
+		pol->ann[i].value = intern(p, null ? SV("") : j->item[i]->s);
+		pol->ann[i].has_value = !null;
+		if (pol->ann[i].key == NULL || pol->ann[i].value == NULL)
+			return false;
+	}
+	pol->n_ann = j->n;
+	return true;
+}
+
+static bool conditions(struct er *p, const struct jnode *j)
+{
+	struct cedar_policy *pol = p->pol;
+	uint32_t i;
+
+	if (j->kind != J_ARR)
+		return fail(p, j, "`conditions` must be an array") != NULL;
+	pol->cond = ARENA_VEC(p->a, struct cedar_cond, j->n);
+	if (pol->cond == NULL)
+		return fail(p, j, "out of memory") != NULL;
+	for (i = 0; i < j->n; i++) {
+		const struct jnode *kind, *body;
+
+		if (!only(p, j->item[i], 2) || (kind = member(p, j->item[i], "kind")) == NULL ||
+		    (body = member(p, j->item[i], "body")) == NULL)
+			return false;
+		if (kind->kind != J_STR ||
+		    (!sv_eq(kind->s, SV("when")) && !sv_eq(kind->s, SV("unless"))))
+			return fail(p, kind, "`kind` must be when or unless") != NULL;
+		pol->cond[i].unless = sv_eq(kind->s, SV("unless"));
+		pol->cond[i].e = expr(p, body);
+		if (pol->cond[i].e == NULL)
+			return false;
+	}
+	pol->n_cond = j->n;
+	return true;
+}
+
+static bool policy(struct er *p, const struct jnode *j, sv id, struct cedar_policy *out)
+{
+	const struct jnode *eff, *m[3], *c, *ann = jtree_get(j, SV("annotations"));
+	static const char *const part[] = { "principal", "action", "resource" };
+	struct cedar_scope *s[] = { &out->principal, &out->action, &out->resource };
+	int i;
+
+	*out = (struct cedar_policy){ .id = intern(p, id) };
+	p->pol = out;
+	if (out->id == NULL || !only(p, j, ann != NULL ? 6 : 5) ||
+	    (eff = member(p, j, "effect")) == NULL)
+		return false;
+	if (eff->kind != J_STR || (!sv_eq(eff->s, SV("permit")) && !sv_eq(eff->s, SV("forbid"))))
+		return fail(p, eff, "policy effect must be `permit` or `forbid`") != NULL;
+	out->effect = sv_eq(eff->s, SV("forbid")) ? CEDAR_FORBID : CEDAR_PERMIT;
+	out->span = cedar_span_at(p->text, j->off, j->len);
+	for (i = 0; i < 3; i++) {
+		m[i] = member(p, j, part[i]);
+		if (m[i] == NULL || !scope(p, m[i], i, s[i]))
+			return false;
+	}
+	c = member(p, j, "conditions");
+	return c != NULL && conditions(p, c) && annotations(p, ann);
+}
+
+static struct jnode *start(struct er *p)
+{
+	struct box_err err = { 0 };
+	struct jnode *j = jtree_parse(p->a, p->text, &err);
+
+	if (j == NULL)
+		cedar_diag_add(p->ds, CEDAR_ERROR, "parse", NULL, NULL, "%s", err.msg);
+	return j;
+}
+
+struct cedar_policy *cedar_json_policy(
+    struct cedar_syms *t, struct arena *a, sv text, sv id, struct cedar_diags *ds)
+{
+	struct er p = { t, a, ds, text, NULL };
+	struct cedar_policy *out = ARENA_NEW(a, struct cedar_policy);
+	struct jnode *j = start(&p);
+
+	if (out == NULL)
+		return fail(&p, NULL, "out of memory");
+	return j != NULL && policy(&p, j, id, out) ? out : NULL;
+}
+
+static bool link_one(
+    struct er *p, const struct jnode *j, const struct cedar_source *src, struct cedar_link *l)
+{
+	const struct jnode *of, *id, *v;
+	size_t i;
+	uint32_t k;
+
+	if (!only(p, j, 3) || (of = member(p, j, "templateId")) == NULL ||
+	    (id = member(p, j, "newId")) == NULL || (v = member(p, j, "values")) == NULL)
+		return false;
+	if (of->kind != J_STR || id->kind != J_STR || v->kind != J_OBJ)
+		return fail(p, j,
+		           "a link has strings for `templateId` and `newId` and an object for "
+		           "`values`") != NULL;
+	for (i = 0; i < src->n_policy; i++)
+		if (sv_eq(cedar_sv(src->policy[i].id), of->s) &&
+		    cedar_policy_is_template(&src->policy[i]))
+			l->policy = &src->policy[i];
+	if (l->policy == NULL)
+		return fail(p, of, "there is no template of this id") != NULL;
+	l->id = intern(p, id->s);
+	if (l->id == NULL)
+		return false;
+	for (k = 0; k < v->n; k++) {
+		int slot = sv_eq(v->key[k], SV("?principal"))  ? 0
+		           : sv_eq(v->key[k], SV("?resource")) ? 1
+		                                               : -1;
+
+		if (slot < 0)
+			return fail(p, v->item[k], "the slots are ?principal and ?resource") !=
+			       NULL;
+		if (!uid(p, v->item[k], &l->slot[slot]))
+			return false;
+	}
+	return true;
+}
+
+int cedar_json_policies(struct cedar_syms *t, struct arena *a, sv text, struct cedar_json_set *out,
+    struct cedar_diags *ds)
+{
+	struct er p = { t, a, ds, text, NULL };
+	struct jnode *j = start(&p), *part[2], *links;
+	size_t n = 0, i;
+	uint32_t k;
+	bool good = true;
+
+	*out = (struct cedar_json_set){ .src.text = text };
+	if (j == NULL)
+		return -1;
+	part[0] = jtree_get(j, SV("staticPolicies"));
+	part[1] = jtree_get(j, SV("templates"));
+	links = jtree_get(j, SV("templateLinks"));
+	if (j->kind != J_OBJ ||
+	    j->n != (uint32_t)(part[0] != NULL) + (part[1] != NULL) + (links != NULL) ||
+	    (part[0] != NULL && part[0]->kind != J_OBJ) ||
+	    (part[1] != NULL && part[1]->kind != J_OBJ) ||
+	    (links != NULL && links->kind != J_ARR)) {
+		fail(&p, j, "a policy set has `staticPolicies`, `templates` and `templateLinks`");
+		return -1;
+	}
+	for (i = 0; i < 2; i++)
+		n += part[i] != NULL ? part[i]->n : 0;
+	out->src.policy = ARENA_VEC(a, struct cedar_policy, n);
+	out->link = ARENA_VEC(a, struct cedar_link, n + (links != NULL ? links->n : 0));
+	if (out->src.policy == NULL || out->link == NULL) {
+		fail(&p, NULL, "out of memory");
+		return -1;
+	}
+	for (i = 0; i < 2; i++)
+		for (k = 0; part[i] != NULL && k < part[i]->n; k++) {
+			struct cedar_policy *pol = &out->src.policy[out->src.n_policy++];
+
+			if (!policy(&p, part[i]->item[k], part[i]->key[k], pol)) {
+				good = false;
+				continue;
+			}
+			if (cedar_policy_is_template(pol) != (i == 1)) {
+				fail(&p, part[i]->item[k],
+				    i == 1 ? "a template has a slot; this policy has none"
+				           : "a static policy has no slots");
+				good = false;
+			}
+			if (i == 0)
+				out->link[out->n_link++].policy = pol;
+		}
+	for (k = 0; good && links != NULL && k < links->n; k++)
+		good = link_one(&p, links->item[k], &out->src, &out->link[out->n_link++]);
+	return good ? 0 : -1;
+}
