@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,8 +142,9 @@ const char *tmp_newest(const char *store)
 
 static bool fails(struct tmp_faults *f)
 {
-	f->calls++;
-	if (f->fail_at == 0 || f->calls < f->fail_at || (f->calls > f->fail_at && !f->stay))
+	unsigned n = atomic_fetch_add(&f->calls, 1) + 1, at = atomic_load(&f->fail_at);
+
+	if (at == 0 || n < at || (n > at && !f->stay))
 		return false;
 	errno = f->error;
 	return true;

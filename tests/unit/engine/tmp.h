@@ -25,7 +25,7 @@ const char *tmp_newest(const char *store);
 /* The real calls, of which one can fail: the `fail_at`-th (from 1; 0: none) with `error`; `stay`
  * makes all after it fail too. */
 struct tmp_faults {
-	unsigned calls, fail_at;
+	_Atomic unsigned calls, fail_at; /* the helper thread calls too */
 	int error;
 	bool stay;
 	bool short_write; /* the failing write writes half */
