@@ -99,7 +99,8 @@ static bool build(struct derive *d, const struct dw_es_item *items, uint32_t n,
 		switch (f->is) {
 		case DW_ES_SPREAD:
 			bag = NULL;
-			for (uint32_t x = 0; act->context != NULL && x < act->context->n_attr; x++) {
+			for (uint32_t x = 0; act->context != NULL && x < act->context->n_attr;
+			     x++) {
 				if (sv_eq(cedar_sv(act->context->attr[x].name), f->name))
 					bag = &act->context->attr[x];
 			}

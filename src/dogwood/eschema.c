@@ -189,7 +189,7 @@ static bool field_type(struct ps *p, struct dw_es_item *f)
 		if (sel == DW_ES_INPUTS || sel == DW_ES_OUTPUTS)
 			return FAIL(p, at,
 			    "selector `" SV_FMT "` cannot be used as a field type (it yields a "
-			                        "field record, not a type); spread it with `...` "
+			    "field record, not a type); spread it with `...` "
 			    "instead",
 			    SV_ARG(name));
 		f->is = DW_ES_SELECTED;
@@ -262,7 +262,7 @@ static bool spread(struct ps *p, struct dw_es_item *f)
 	if (f->sel == DW_ES_PRINCIPAL || f->sel == DW_ES_RESOURCE)
 		return FAIL(p, at,
 		    "selector `" SV_FMT "` cannot be spread (it yields entity types, not a field "
-		                        "record); use it as a field type instead",
+		    "record); use it as a field type instead",
 		    SV_ARG(name));
 	f->is = DW_ES_SPREAD;
 	f->name = f->sel == DW_ES_INPUTS ? SV("input") : SV("output");
@@ -285,7 +285,7 @@ static bool one_field(struct ps *p, bool top, struct dw_es_item *f)
 		if (!f->pin)
 			return FAIL(p, f->at,
 			    "field `" SV_FMT "` has a `= context.<...>` value but is not marked "
-			                     "`pin`; write `pin " SV_FMT ": …` or drop the value",
+			    "`pin`; write `pin " SV_FMT ": …` or drop the value",
 			    SV_ARG(f->name), SV_ARG(f->name));
 		next(p);
 		if (!pin_value(p, &f->value))

@@ -516,6 +516,7 @@ static int sat_exists(struct dw_eval *e, const struct dw_cond *c, size_t j, stru
 int dw_sat(struct dw_eval *e, const struct dw_cond *c, size_t j, struct dw_cont *k)
 {
 	struct and_cont a;
+	struct dw_val at;
 	int r;
 
 	if (c->unit != NULL && j == e->last && e->unit != NULL)
@@ -524,12 +525,10 @@ int dw_sat(struct dw_eval *e, const struct dw_cond *c, size_t j, struct dw_cont 
 	case DW_C_PRED:
 		return with_unbinding(e, c, j, k);
 	case DW_C_TP:
-		if (e->bound[c->tp.slot]) {
-			struct dw_val at = dw_int((int64_t)dw_hist_at(e->h, j)->seq);
-
+		at = dw_int((int64_t)(j == e->last ? e->seq : dw_hist_at(e->h, j)->seq));
+		if (e->bound[c->tp.slot])
 			return dw_val_eq(&e->slot[c->tp.slot], &at) ? k->fn(e, k) : 0;
-		}
-		return bind_and(e, c->tp.slot, dw_int((int64_t)dw_hist_at(e->h, j)->seq), k);
+		return bind_and(e, c->tp.slot, at, k);
 	case DW_C_AND:
 		a = (struct and_cont){ { and_next }, c, 0, j, k };
 		return and_next(e, &a.k);

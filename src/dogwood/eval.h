@@ -22,11 +22,13 @@ struct dw_eval {
 	bool has_request;           /* request terms may be read from `now` */
 	struct dw_val *slot;        /* names->nslots */
 	bool *bound;
-	struct dw_val *req; /* names->nreq; cached */
-	uint8_t *known;     /* enum dw_known */
-	const struct dw_hist *h;
-	size_t last;  /* index of the newest point */
-	size_t first; /* of the oldest that the leaf may see (its birth) */
+	struct dw_val *req;  /* names->nreq; cached */
+	uint8_t *known;      /* enum dw_known */
+	uint64_t slice, seq; /* of the newest event: its slice, its timepoint there */
+	int64_t ts;
+	const struct dw_hist *h; /* NULL: no node needs the general evaluator */
+	size_t last;             /* index of the newest point */
+	size_t first;            /* of the oldest that the leaf may see (its birth) */
 	bool monotone;
 	struct arena *a; /* of this decision */
 	uint8_t *

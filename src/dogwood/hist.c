@@ -111,6 +111,25 @@ struct dw_event *dw_event_keep(const struct dw_event *e, size_t *bytes)
 	return out;
 }
 
+struct dw_val *dw_vals_blob(const struct dw_val *const *v, uint32_t n)
+{
+	struct copy c = { 0 };
+	struct dw_val *out;
+	char *mem;
+
+	(void)take(&c, n * sizeof(*out));
+	for (uint32_t i = 0; i < n; i++)
+		copy_val(&c, v[i], NULL);
+	mem = malloc(c.n != 0 ? c.n : 1);
+	if (mem == NULL)
+		return NULL;
+	c = (struct copy){ .at = mem };
+	out = take(&c, n * sizeof(*out));
+	for (uint32_t i = 0; i < n; i++)
+		copy_val(&c, v[i], &out[i]);
+	return out;
+}
+
 static void drop(const struct dw_point *p)
 {
 	/* The point owns the event; it is const only for its readers. */

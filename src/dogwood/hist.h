@@ -24,6 +24,8 @@ struct dw_hist {
 
 /* One allocation holding head and logged bag of an event (no context, no entities); NULL without memory. free() it. */
 struct dw_event *dw_event_keep(const struct dw_event *e, size_t *bytes);
+/* One allocation holding n values; NULL without memory. free() it. */
+struct dw_val *dw_vals_blob(const struct dw_val *const *v, uint32_t n);
 /* Append; takes ownership of p->ev. false without memory (then p->ev is freed). */
 bool dw_hist_push(struct dw_hist *h, const struct dw_point *p, size_t bytes);
 /* Drop the newest. */

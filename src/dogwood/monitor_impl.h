@@ -1,4 +1,4 @@
-/* The inside of a monitor: shared by monitor.c, states.c and snapshot.c. */
+/* The inside of a monitor: shared by monitor.c, bind.c and snapshot.c. */
 #pragma once
 
 #include "base/arena.h"
@@ -6,13 +6,14 @@
 #include "dogwood/hist.h"
 #include "dogwood/monitor.h"
 #include "dogwood/set_impl.h"
+#include "dogwood/state.h"
 #include "dogwood/table.h"
 
 /* History that agrees on the universal pins (one slice when there are none). Record of core->slices. */
 struct dw_slice {
-	uint64_t id;   /* never reused */
-	uint64_t next; /* timepoints so far */
-	struct dw_hist h;
+	uint64_t id;      /* never reused */
+	uint64_t next;    /* timepoints so far */
+	struct dw_hist h; /* for the general evaluator */
 };
 
 /* What monitors of successive policy sets share: the clock, the slices and the retained events. */
@@ -28,7 +29,15 @@ struct dw_core {
 };
 
 struct dw_bind {
-	uint64_t born; /* the leaf sees events from this number on */
+	uint64_t born;         /* the leaf sees events from this number on */
+	struct dw_inst **view; /* by position in its plan's list of relations */
+};
+
+/* Record of dwm->heads: who wants events of one action and kind. */
+struct dw_head {
+	bool general; /* the general evaluator wants the content */
+	struct dw_inst **v;
+	uint32_t n, cap;
 };
 
 struct dwm {
@@ -36,15 +45,25 @@ struct dwm {
 	struct dw_core *core;
 	struct dw_bind *leaves;
 	bool ok;
-	/* Events that the general evaluator may match, by head; all, when a condition depends on every timepoint. */
 	struct dw_table heads;
-	bool keep_all;
-	int64_t reach; /* of the leaves that the general evaluator answers for */
+	struct dw_table index;  /* identity and birth -> struct dw_inst * */
+	struct dw_inst **insts; /* inner ones first */
+	uint32_t ninsts, cap;
+	bool general;    /* some leaf needs the general evaluator */
+	bool keep_all;   /* … and every timepoint */
+	bool positional; /* some leaf depends on events that match nothing */
+	int64_t reach;   /* of the general nodes */
 	struct arena scratch;
 	struct buf key; /* reused */
 };
 
+/* A monitor on a core (which gets one more user). births: one a leaf, NULL: all now. States are taken over from `from` (may be NULL) where identity and birth agree. */
+struct dwm *dwm_make(const struct dw_set *set, struct dw_core *core, const uint64_t *births,
+    const struct dwm *from, struct box_err *err);
+struct dw_core *dw_core_new(enum dwm_clock clock, struct box_err *err);
+void dw_core_drop(struct dw_core *c);
+void dw_slice_fini(void *record);
 /* The framed head of an event or pattern. */
 void dw_head_key(struct buf *b, sv ns, sv id, sv kind);
-/* The slice key of an event's logged bag, or (req != NULL) of a request. false: a pin is missing. */
+/* The slice key of an event's logged bag, or (of_request) of a request. false: a pin is missing. */
 bool dw_slice_key(const struct dw_set *s, const struct dw_event *e, bool of_request, struct buf *b);

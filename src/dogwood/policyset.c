@@ -448,6 +448,18 @@ static bool validate(struct dw_loader *l)
 	return l->ds->errors == 0;
 }
 
+static bool plan(struct dw_loader *l)
+{
+	for (size_t i = 0; i < l->s->nleaves; i++) {
+		if (!dw_plan_leaf(l->a, &l->s->rels, &l->s->leaves[i])) {
+			refuse(l, "temporal", &l->s->leaves[i].cond->at, NULL,
+			    "the policy source is too large");
+			return false;
+		}
+	}
+	return true;
+}
+
 static bool compile(struct dw_loader *l)
 {
 	struct dw_set *s = l->s;
@@ -549,7 +561,7 @@ static bool load(struct dw_loader *l, struct dw_diags *d)
 		refuse(l, "parse", NULL, NULL, "the policy source is too large");
 		return false;
 	}
-	return load_macros(l, &m, d) && lower(l, &m) && validate(l) && compile(l);
+	return load_macros(l, &m, d) && lower(l, &m) && validate(l) && plan(l) && compile(l);
 }
 
 struct dw_set *dw_load(const struct dw_load *in, struct dw_diags *d, struct box_err *err)

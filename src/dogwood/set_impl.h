@@ -6,6 +6,7 @@
 #include "cedar/schema.h"
 #include "dogwood/cond.h"
 #include "dogwood/eschema.h"
+#include "dogwood/plan.h"
 #include "dogwood/policyset.h"
 
 struct dw_leaf_impl {
@@ -14,6 +15,7 @@ struct dw_leaf_impl {
 	struct dw_cond *cond;  /* expanded, pinned, numbered */
 	struct dw_names names;
 	struct cedar_leaf *cedar;
+	struct dw_plan plan;
 };
 
 struct dw_set {
@@ -28,6 +30,7 @@ struct dw_set {
 	size_t nrules;
 	struct dw_leaf_impl *leaves;
 	size_t nleaves;
+	struct dw_rels rels;
 	int64_t tick, reach;
 };
 

@@ -46,6 +46,12 @@ void dwm_save(const struct dwm *m, struct buf *b)
 		for (size_t i = 0; i < s->h.n; i++)
 			put_point(b, dw_hist_at(&s->h, i));
 	}
+	buf_put_u32(b, m->ninsts);
+	for (uint32_t i = 0; i < m->ninsts; i++) {
+		buf_put_str(b, m->insts[i]->rel->identity);
+		buf_put_u64(b, m->insts[i]->st->born);
+		dw_state_save(m->insts[i]->st, m->insts[i]->rel, b);
+	}
 	if (!m->ok)
 		b->bad = true;
 }
@@ -107,34 +113,59 @@ static int get_slice(struct rd *r, struct arena *a, struct dw_core *c, struct bo
 	}
 	if (s->h.n != 0 && dw_hist_at(&s->h, s->h.n - 1)->seq >= next)
 		return corrupt(err, "a slice is damaged");
-	if (cur && (s->h.n == 0 || dw_hist_at(&s->h, s->h.n - 1)->seq != next - 1))
-		return corrupt(err, "the newest event is missing");
 	return 0;
 }
 
-static int get_all(struct dwm *m, struct rd *r, struct box_err *err)
+static int get_births(
+    const struct dw_set *set, struct rd *r, uint64_t gseq, uint64_t **out, struct box_err *err)
 {
-	struct dw_core *c = m->core;
-	AUTO_ARENA a = { .limit = DW_EVENT_BYTES_MAX * 64 };
-	uint64_t n;
+	uint32_t n = rd_u32(r);
+	uint64_t *v;
 
-	c->gseq = rd_u64(r);
-	c->next_slice = rd_u64(r);
-	c->last_ts = (int64_t)rd_u64(r);
-	if (rd_u32(r) != m->set->nleaves || r->bad)
+	if (n != set->nleaves || r->bad)
 		return corrupt(
 		    err, "it belongs to another policy set (number of temporal conditions)");
-	for (size_t i = 0; i < m->set->nleaves; i++) {
-		if (!sv_eq(rd_str(r, DW_SOURCE_MAX), m->set->leaves[i].pub.key) || r->bad)
+	v = calloc(n != 0 ? n : 1, sizeof(*v));
+	if (v == NULL)
+		return box_nomem(err, "monitor state");
+	*out = v;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!sv_eq(rd_str(r, DW_SOURCE_MAX), set->leaves[i].pub.key) || r->bad)
 			return corrupt(
 			    err, "it belongs to another policy set (a temporal condition differs)");
-		m->leaves[i].born = rd_u64(r);
+		v[i] = rd_u64(r);
+		if (v[i] > gseq)
+			return corrupt(err, "a birth lies in the future");
 	}
-	n = rd_u64(r);
+	return 0;
+}
+
+static int get_states(struct dwm *m, struct rd *r, struct arena *a, struct box_err *err)
+{
+	if (rd_u32(r) != m->ninsts || r->bad)
+		return corrupt(err, "it belongs to another policy set (number of relations)");
+	for (uint32_t i = 0; i < m->ninsts; i++) {
+		sv identity = rd_str(r, DW_SOURCE_MAX);
+		uint64_t born = rd_u64(r);
+
+		if (r->bad || !sv_eq(identity, m->insts[i]->rel->identity) ||
+		    born != m->insts[i]->st->born)
+			return corrupt(
+			    err, "it belongs to another policy set (a relation differs)");
+		if (dw_state_load(m->insts[i]->st, m->insts[i]->rel, r, a, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int get_slices(struct dw_core *c, struct rd *r, struct arena *a, struct box_err *err)
+{
+	uint64_t n = rd_u64(r);
+
 	if (r->bad || n > rd_left(r))
 		return corrupt(err, "cut short");
 	for (uint64_t i = 0; i < n; i++) {
-		if (get_slice(r, &a, c, err) < 0)
+		if (get_slice(r, a, c, err) < 0)
 			return -1;
 	}
 	return r->bad ? corrupt(err, "cut short") : 0;
@@ -142,16 +173,28 @@ static int get_all(struct dwm *m, struct rd *r, struct box_err *err)
 
 struct dwm *dwm_load(const struct dw_set *set, struct rd *r, struct box_err *err)
 {
+	AUTO_ARENA a = { .limit = DW_EVENT_BYTES_MAX * 64 };
 	uint32_t magic = rd_u32(r), version = rd_u32(r);
 	uint8_t clock = rd_u8(r);
-	struct dwm *m;
+	uint64_t *births = NULL;
+	struct dw_core *c;
+	struct dwm *m = NULL;
 
 	if (r->bad || magic != SNAP_MAGIC || version != SNAP_VERSION || clock > DWM_ANY) {
-		corrupt(err, "unknown version");
+		(void)corrupt(err, "unknown version");
 		return NULL;
 	}
-	m = dwm_new(set, (enum dwm_clock)clock, err);
-	if (m != NULL && get_all(m, r, err) < 0) {
+	c = dw_core_new((enum dwm_clock)clock, err);
+	if (c == NULL)
+		return NULL;
+	c->gseq = rd_u64(r);
+	c->next_slice = rd_u64(r);
+	c->last_ts = (int64_t)rd_u64(r);
+	if (get_births(set, r, c->gseq, &births, err) == 0)
+		m = dwm_make(set, c, births, NULL, err);
+	free(births);
+	dw_core_drop(c);
+	if (m != NULL && (get_slices(m->core, r, &a, err) < 0 || get_states(m, r, &a, err) < 0)) {
 		dwm_free(m);
 		m = NULL;
 	}

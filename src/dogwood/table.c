@@ -31,7 +31,12 @@ static sv key_of(const struct dw_table *t, struct dw_rec_hdr *h)
 
 void dw_table_init(struct dw_table *t, size_t record)
 {
-	*t = (struct dw_table){ .sip = sip_key_random(), .record = (record + 15) & ~(size_t)15 };
+	dw_table_init_with(t, record, sip_key_random());
+}
+
+void dw_table_init_with(struct dw_table *t, size_t record, struct sip_key k)
+{
+	*t = (struct dw_table){ .sip = k, .record = (record + 15) & ~(size_t)15 };
 }
 
 static void unlink_touch(struct dw_table *t, struct dw_rec_hdr *h)

@@ -27,6 +27,8 @@ struct dw_table {
 };
 
 void dw_table_init(struct dw_table *t, size_t record);
+/* The same with a given hash key: a table inside a table uses its parent's. */
+void dw_table_init_with(struct dw_table *t, size_t record, struct sip_key k);
 /* Free everything; fini (may be NULL) is called for each record. */
 void dw_table_fini(struct dw_table *t, void (*fini)(void *record));
 /* The record of a key, or NULL. */

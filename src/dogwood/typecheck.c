@@ -367,12 +367,12 @@ static void window(struct chk *k, const struct dw_window *w)
 	if (w->amount == 0 && !w->too_large)
 		FIND(k, w->at,
 		    "temporal window `" SV_FMT "` must be positive; a zero or negative window "
-		                               "matches no events, silently disabling this guard",
+		    "matches no events, silently disabling this guard",
 		    SV_ARG(w->text));
 	else if (s == INT64_MAX)
 		FIND(k, w->at,
 		    "temporal window `" SV_FMT "` is too large; its length in seconds overflows a "
-		                               "64-bit integer. Use a smaller window.",
+		    "64-bit integer. Use a smaller window.",
 		    SV_ARG(w->text));
 	else if (s > k->s->events->max_window)
 		FIND(k, w->at,
