@@ -1,6 +1,7 @@
 /* Shared by the text utilities. See text.h. */
 #include "shell/text.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -55,7 +56,9 @@ int text_open(struct sh_io *io, const char *name, enum text_open_words how)
 
 	if (fd >= 0)
 		return fd;
-	if (how == TEXT_OPEN_READING && io->last.why == FILES_ERRNO)
+	if (how == TEXT_OPEN_READING && io->last.why == FILES_ERRNO && io->last.sys == EISDIR)
+		(void)shcmd_err(io, "error reading '%s': %s", name, io->last.text);
+	else if (how == TEXT_OPEN_READING && io->last.why == FILES_ERRNO)
 		(void)shcmd_err(io, "cannot open '%s' for reading: %s", name, io->last.text);
 	else
 		(void)shcmd_open_err(io, name); /* the status is the caller's */
