@@ -42,6 +42,8 @@ struct sh_test {
 	 * The text in front of " | " is the program (spawn: its path), behind it the command. DIR
 	 * stands for t.dir. */
 	char *log;
+
+	char *content; /* of sh_test_read */
 };
 
 void sh_test_init(struct sh_test *t);
