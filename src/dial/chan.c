@@ -118,11 +118,12 @@ struct chan *chan_new(struct event_base *base, int fd, const struct chan_ops *op
 	c->arg = arg;
 	c->state = state;
 	c->msg = (struct ipc_msg)IPC_MSG_INIT;
+	c->msg.data = malloc(IPC_HDR + IPC_BODY_MAX); /* now, so that no later frame fails for it */
 	c->tail = &c->head;
 	c->rd = event_new(base, own, EV_READ | EV_PERSIST, chan_on_read, c);
 	c->wr = event_new(base, own, EV_WRITE | EV_PERSIST, chan_on_write, c);
-	if (fd_set_nonblock(own, true) < 0 || c->rd == NULL || c->wr == NULL ||
-	    event_add(c->rd, NULL) < 0) {
+	if (fd_set_nonblock(own, true) < 0 || c->msg.data == NULL || c->rd == NULL ||
+	    c->wr == NULL || event_add(c->rd, NULL) < 0) {
 		(void)box_fail(err, BOX_ESYS, errno, "watch a channel");
 		c->fd = -1;
 		chan_free(c);

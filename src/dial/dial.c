@@ -85,11 +85,14 @@ static void stop(struct dial *d, const struct box_err *err)
 
 static void done(struct dial *d, uint64_t ticket, bool connected)
 {
-	AUTO_BUF b = buf_with(16);
+	uint8_t room[8 + 1]; /* must not fail for want of memory */
+	struct buf b = { .p = room, .cap = sizeof(room), .max = sizeof(room) };
+	struct box_err err = { 0 };
 
 	buf_put_u64(&b, ticket);
 	buf_put_byte(&b, connected);
-	(void)chan_send(d->mon, MON_DONE_CONNECT, 0, &b, -1, NULL); /* a lost channel ends us */
+	if (chan_send(d->mon, MON_DONE_CONNECT, 0, &b, -1, &err) < 0)
+		stop(d, &err); /* a lost outcome is a lost count */
 }
 
 static void drop_event(struct attempt *a)

@@ -420,6 +420,12 @@ static bool step(struct conn *c)
 		return true;
 	case CONN_TLS:
 		if (c->client.failed) {
+			if (stream_spoke_http(&c->client)) {
+				conn_fail(c, 400,
+				    "bad request: plain HTTP inside CONNECT; send http:// URLs to the "
+				    "proxy itself");
+				return true;
+			}
 			if (c->sni_bad)
 				gw_control(c->gw, c, GW_CTL_AUTHORITY, &c->tunnel_to,
 				    (sv){ NULL, 0 }, (sv){ NULL, 0 }, SV(GW_TEXT_AUTH));

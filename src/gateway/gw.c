@@ -77,7 +77,8 @@ void gw_control(struct gw *g, const struct conn *c, enum gw_control what,
 
 void gw_done(struct gw *g, uint64_t ticket, uint16_t status, uint64_t body)
 {
-	AUTO_BUF b = buf_with(32);
+	uint8_t room[8 + 2 + 8]; /* must not fail for want of memory */
+	struct buf b = { .p = room, .cap = sizeof(room), .max = sizeof(room) };
 	struct box_err err = { 0 };
 
 	buf_put_u64(&b, ticket);

@@ -34,6 +34,7 @@ static void stream_fail_tls(struct stream *s, const char *what)
 	if (s->failed)
 		return;
 	s->failed = true;
+	s->http_instead = s->handshaking && ERR_GET_REASON(e) == SSL_R_HTTP_REQUEST;
 	if (verify != X509_V_OK)
 		reason = X509_verify_cert_error_string(verify);
 	(void)box_fail(
@@ -229,6 +230,17 @@ void stream_start_tls(struct stream *s, struct ssl_st *ssl)
 	}
 	do_handshake(s);
 	want_events(s);
+}
+
+bool stream_spoke_http(struct stream *s)
+{
+	if (!s->http_instead)
+		return false;
+	SSL_free(s->ssl);
+	s->ssl = NULL;
+	s->handshaking = s->failed = s->out_failed = s->http_instead = false;
+	s->wants_read = s->wants_write = false;
+	return true;
 }
 
 void stream_take(struct stream *s, size_t n)

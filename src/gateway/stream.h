@@ -34,6 +34,7 @@ struct stream {
 	void *arg;
 	uint64_t moved; /* bytes moved so far, both ways: for stall time-outs */
 	bool handshaking;
+	bool http_instead; /* the handshake failed on something like "GET / HTTP/1.1" */
 	bool eof;         /* the peer ended its side properly (FIN; under TLS close_notify) */
 	bool failed;      /* reading failed: nothing more comes in; err says why */
 	bool out_failed;  /* writing failed: output is discarded; reading may go on */
@@ -57,6 +58,10 @@ static inline bool stream_is_open(const struct stream *s)
 /* Put TLS on top; ssl (owned from here on) is configured for its role. `handshaking` stays set
  * until it is done; a failure sets `failed`. */
 void stream_start_tls(struct stream *s, struct ssl_st *ssl);
+
+/* After a failed handshake: drop TLS and go on plain, to say why. True when the peer spoke plain HTTP
+ * instead of TLS; otherwise nothing is changed. */
+bool stream_spoke_http(struct stream *s);
 
 static inline sv stream_in(const struct stream *s)
 {

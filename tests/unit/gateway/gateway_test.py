@@ -578,6 +578,23 @@ class Tunnel(unittest.TestCase):
         self.assertEqual(self.get(self.w.tls("other.test", no_sni=True), "/p", "other.test")[0], 200)
         self.assertEqual(self.get(self.w.tls("other.test", sni="OTHER.test"), "/p", "other.test")[0], 200)
 
+    def test_plain_http_in_a_tunnel(self):
+        s = self.w.client()
+        s.sendall(b"CONNECT other.test:443 HTTP/1.0\r\n\r\n")
+        f = s.makefile("rb")
+        self.assertIn(b" 200 ", rig.read_head(f)[0])
+        s.sendall(b"POST / HTTP/1.1\r\nHost: other.test\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100000)
+        status, fields, body, _ = rig.reply(f)
+        self.assertEqual((status, rig.field(fields, MARKER)), (400, None))
+        self.assertIn(b"plain HTTP inside CONNECT", body)
+        s = self.w.client()
+        s.sendall(b"CONNECT other.test:443 HTTP/1.1\r\nHost: other.test:443\r\n\r\n")
+        f = s.makefile("rb")
+        rig.read_head(f)
+        s.sendall(b"SSH-2.0-OpenSSH\r\n")
+        with self.assertRaises(ConnectionResetError):
+            f.read()
+
     def test_alpn(self):
         self.assertEqual(self.w.tls("other.test", alpn=("h2", "http/1.1")).selected_alpn_protocol(), "http/1.1")
         self.assertIsNone(self.w.tls("other.test", alpn=None).selected_alpn_protocol())
