@@ -140,25 +140,34 @@ static int ns_capset(uint64_t permitted, uint64_t inheritable)
 	return (int)syscall(SYS_capset, &h, d);
 }
 
-/* Number of capabilities this kernel knows: the first that PR_CAPBSET_READ refuses. */
+/* Number of capabilities this kernel knows: the first that PR_CAPBSET_READ refuses, by halving. */
 static int ns_cap_count(void)
 {
-	int n = 0;
+	int low = 0, high = 64;
 
-	while (n < 64 && prctl(PR_CAPBSET_READ, n, 0, 0, 0) >= 0)
-		n++;
-	return n;
+	while (low < high) {
+		int mid = (low + high) / 2;
+
+		if (prctl(PR_CAPBSET_READ, mid, 0, 0, 0) >= 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
 }
 
 int ns_caps_keep(void)
 {
-	int n = ns_cap_count();
-	uint64_t all = n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
+	/* Mounts, ids and the host name; loopback; the bounding set and the securebits. */
+	static const int keep[] = { CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_SETPCAP };
+	uint64_t set = 0;
 
-	if (ns_capset(all, all) < 0)
+	for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++)
+		set |= UINT64_C(1) << keep[i];
+	if (ns_capset(set, set) < 0)
 		return -1;
-	for (int i = 0; i < n; i++)
-		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, i, 0, 0) < 0)
+	for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++)
+		if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, keep[i], 0, 0) < 0)
 			return -1;
 	return 0;
 }

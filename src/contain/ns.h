@@ -18,7 +18,7 @@ int ns_explain(int sys, const char *what, struct box_err *err);
 /* The steps below are for the child; they make system calls only. Each returns 0, or -1 with errno. */
 /* Map uid and gid 1:1 in the new user namespace. EACCES when the process is not dumpable. */
 int ns_map_ids(uid_t uid, gid_t gid);
-/* Keep every capability of the user namespace across the coming execve (ambient set). */
+/* Keep the capabilities in the user namespace that confining needs, and no others, across the coming execve (ambient set; for uid 0 the kernel gives all). */
 int ns_caps_keep(void);
 /* Give up every capability in all five sets, the bounding set and the securebits that could bring them back; set no_new_privs. */
 int ns_caps_drop(void);

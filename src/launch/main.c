@@ -2,8 +2,8 @@
  * namespaces, with every capability in that user namespace and none outside. Reads one description (its only input), executes it in order, forks the
  * program as pid 2 and stays as its reaper without a capability. Knows no policy.
  *
- *   pid 1   limits, loopback, listener, view, fork; drop; reap; report
- *   pid 2   process group and terminal; drop; Landlock; seccomp; execve */
+ *   pid 1   ids, loopback, listener, view; drop; fork; seccomp; reap; report
+ *   pid 2   process group and terminal; limits; Landlock; seccomp; execve */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -153,8 +153,6 @@ static int become(const struct sandbox_spec *s, struct fault *f)
 	(void)umask((mode_t)s->umask & 0777);
 	if (chdir(s->cwd) < 0)
 		return box_fail(err, BOX_ESYS, errno, "enter %s", s->cwd);
-	if (ns_caps_drop() < 0)
-		return box_fail(err, BOX_ESYS, errno, "drop the capabilities");
 	if (apply_landlock(s->rules, s->rules_n, err) < 0 ||
 	    filter_install(FILTER_WORKLOAD, err) < 0)
 		return -1;
@@ -266,8 +264,6 @@ static int drop_self(const struct sandbox_spec *s, struct fault *f)
 		if (null < 0 || dup3(null, i, O_CLOEXEC) < 0)
 			return box_fail(&f->err, BOX_ESYS, errno, "let standard streams go");
 	(void)close(null);
-	if (ns_caps_drop() < 0)
-		return box_fail(&f->err, BOX_ESYS, errno, "drop the capabilities of pid 1");
 	return filter_install(FILTER_REAPER, &f->err);
 }
 
@@ -277,6 +273,9 @@ static int run(const struct sandbox_spec *s, struct fault *f)
 	int pipe_fd[2];
 	sigset_t set, before;
 
+	f->stage = LAUNCH_STAGE_CONFINE;
+	if (ns_caps_drop() < 0) /* for both: nothing that follows needs any */
+		return box_fail(&f->err, BOX_ESYS, errno, "drop the capabilities");
 	f->stage = LAUNCH_STAGE_EXEC;
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGCHLD);

@@ -622,6 +622,10 @@ static int p_fork_bomb(char **a)
 	}
 	return 0;
 }
+static int p_sleep(char **a)
+{
+	return (int)sleep((unsigned)number(a, 0));
+}
 static int p_core(char **a)
 {
 	struct rlimit r = { RLIM_INFINITY, RLIM_INFINITY };
@@ -766,7 +770,7 @@ static const struct {
 	{ "sethostname", 0, p_sethostname }, { "reboot", 0, p_reboot },
 	{ "landlock", 0, p_landlock }, { "kill", 1, p_kill }, { "kill-all", 0, p_kill_all },
 	{ "kill-each", 0, p_kill_each }, { "daemon", 1, p_daemon }, { "fork-bomb", 1, p_fork_bomb },
-	{ "core", 0, p_core }, { "connect-unix", 1, p_connect_unix },
+	{ "core", 0, p_core }, { "sleep", 1, p_sleep }, { "connect-unix", 1, p_connect_unix },
 	{ "send-unix", 1, p_send_unix }, { "sendmsg-unix", 1, p_sendmsg_unix },
 	{ "socket", 2, p_socket }, { "connect", 2, p_connect }, { "udp", 2, p_udp },
 	{ "self", 0, p_self }, { "socketpair", 0, p_socketpair } };
