@@ -168,13 +168,20 @@ static void build_event(
 
 /* ------------------------------------------------------------------------------ tickets */
 
+/* Whose tickets an owner's are. */
+static struct decide_owner *keeper(struct decide_owner *o)
+{
+	return o->tickets_to != NULL ? o->tickets_to : o;
+}
+
 static struct ticket *ticket_find(struct decider *d, const struct decide_owner *o, uint64_t id)
 {
+	const struct decide_owner *k = o->tickets_to != NULL ? o->tickets_to : o;
 	struct ticket *t = d->buckets[id & (TICKET_BUCKETS - 1)];
 
 	while (t != NULL && t->id != id)
 		t = t->bucket_next;
-	return t != NULL && t->owner == o ? t : NULL;
+	return t != NULL && t->owner == k ? t : NULL;
 }
 
 /* Takes ask. */
@@ -325,7 +332,8 @@ static void batch_finish(struct batch *b)
 		return;
 	}
 	for (size_t i = 0; out.permit && i < b->n; i++) {
-		struct ticket *t = ticket_add(b->d, b->owner, b->legs[i].ask, &b->legs[i].trace);
+		struct ticket *t =
+		    ticket_add(b->d, keeper(b->owner), b->legs[i].ask, &b->legs[i].trace);
 
 		if (t == NULL) {
 			out = (struct decision){ .index = i };

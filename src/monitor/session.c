@@ -45,6 +45,7 @@ struct session {
 	struct monitor *m;
 	uint32_t id;
 	struct crew crew;
+	struct decide_owner owner; /* of the tickets of all its channels */
 	struct shell_chan *chans;
 	size_t chans_n;
 	struct alias *alias; /* NULL before a command, and after its exit */
@@ -90,6 +91,7 @@ static void session_free(struct session *s)
 	}
 	if (m->spare == s)
 		m->spare = NULL;
+	decide_owner_end(m->decider, &s->owner);
 	sandbox_end_session(m, s);
 	while (s->tools != NULL)
 		tool_drop(s, s->tools);
@@ -379,6 +381,7 @@ static struct shell_chan *add_chan(struct session *s, int fd, bool first, struct
 		free(c);
 		return NULL;
 	}
+	chan_owner(c->chan)->tickets_to = &s->owner;
 	c->next = s->chans;
 	s->chans = c;
 	s->chans_n++;
@@ -455,6 +458,7 @@ static struct session *session_new(struct monitor *m, struct box_err *err)
 		return NULL;
 	}
 	c->chan = s->crew.chan;
+	chan_owner(c->chan)->tickets_to = &s->owner;
 	s->chans = c;
 	s->chans_n = 1;
 	s->next = m->sessions;
