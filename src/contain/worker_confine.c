@@ -89,8 +89,11 @@ static int card_read(
 	return 0;
 }
 
-static int limits(struct box_err *err)
+static int limits(enum worker_profile profile, struct box_err *err)
 {
+	/* Only the shell forks; counted in its own user namespace. A script's fork bomb ends there. */
+	if (profile == WORKER_SHELL && ns_limit(RLIMIT_NPROC, 1024, 1024) < 0)
+		return box_fail(err, BOX_ESYS, errno, "lower the resource limits");
 	if (ns_limit(RLIMIT_CORE, 0, 0) < 0 || ns_limit(RLIMIT_MEMLOCK, 1 << 16, 1 << 16) < 0)
 		return box_fail(err, BOX_ESYS, errno, "lower the resource limits");
 	return 0;
@@ -262,7 +265,7 @@ int worker_confine(enum worker_profile profile, struct box_err *err)
 		(void)box_fail(err, BOX_ESYS, errno, "close this process to others");
 		goto out;
 	}
-	if (limits(err) < 0)
+	if (limits(profile, err) < 0)
 		goto out;
 	switch (profile) {
 	case WORKER_SHELL:

@@ -416,6 +416,35 @@ static void test_alias_spares(void **state)
 	bad(w, "not the one that was judged");
 }
 
+/* A program that an `exec` entry covers, started in a leaf with the agent's lists. */
+static void test_exec_entry(void **state)
+{
+	struct world *w = *state;
+	struct stat st;
+
+	make_dir(w, "/w/bin");
+	make_file(w, "/w/bin/interp", "x", 0755);
+	make_file(w, "/w/bin/prog", arena_printf(&w->a, "#!%s\n", at(w, "/w/bin/interp")), 0755);
+	make_file(w, "/w/bin/other", "#!/bin/sh\n", 0755);
+	make_file(w, "/w/elsewhere", "x", 0755);
+	grant(w, PLAN_EXEC, "/w/bin");
+	w->x.leaf = true;
+	w->x.program = at(w, "/w/bin/prog");
+	const char *t = good(w);
+
+	HAS("rule    %s/w/bin/prog read,exec", w->top);
+	HAS("rule    %s/w/bin/interp read,exec", w->top);
+	HAS("rule    %s/w/bin read,exec", w->top);
+	w->x.program = at(w, "/w/bin/other");
+	bad(w, "names the interpreter /bin/sh, which no `exec` entry of [agent] covers");
+	w->x.program = at(w, "/w/elsewhere");
+	bad(w, "no `exec` entry covers");
+	w->x.program = at(w, "/w/bin/prog");
+	grant(w, PLAN_DENY, "/w/bin/interp");
+	bad(w, "which no `exec` entry of [agent] covers");
+	assert_int_equal(lstat(at(w, "/w/bin/interp"), &st), 0);
+}
+
 static void test_env(void **state)
 {
 	struct world *w = *state;
@@ -469,7 +498,8 @@ int main(void)
 		T(test_deny), T(test_deny_unseen), T(test_absent_deny),
 		T(test_placeholder_is_not_led_astray), T(test_authority), T(test_replaced_grant),
 		T(test_box_directory), T(test_egress), T(test_leaf), T(test_alias_spares),
-		T(test_env), cmocka_unit_test(test_within), cmocka_unit_test(test_minimum) };
+		T(test_exec_entry), T(test_env), cmocka_unit_test(test_within),
+		cmocka_unit_test(test_minimum) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

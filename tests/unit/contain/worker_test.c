@@ -99,7 +99,8 @@ static void test_shell(void **state)
 	assert_int_equal(ask(&w, PROBE_OPEN_WRITE, "/x"), EACCES);
 	assert_int_equal(ask(&w, PROBE_STAT, "/etc"), ENOENT);
 	assert_int_equal(ask(&w, PROBE_STAT, "/.."), 0);
-	assert_int_equal(ask(&w, PROBE_MKDIR, "/x"), ENOSYS);
+	assert_int_equal(ask(&w, PROBE_MKDIR, "/x"), EACCES);
+	assert_int_equal(ask(&w, PROBE_OPENAT2, "/x"), EACCES);
 	assert_int_equal(ask(&w, PROBE_SOCKET_INET, ""), EACCES);
 	assert_int_equal(ask(&w, PROBE_SOCKET_UNIX, ""), EACCES);
 	assert_int_equal(ask(&w, PROBE_CONNECT, ""), EACCES);
