@@ -10,7 +10,8 @@
 #include "config/plan.h"
 
 /* Are all layers available: user, mount, pid, network namespaces, a fresh procfs, Landlock, seccomp filters? Tries the real thing in a short-lived child. 0, or -1 with one
- * line that says what is missing and what to enable. About 2 ms. The result may be kept for the process's life. */
+ * line that says what is missing and what to enable. About 3 ms: for
+ * `box doctor` and `box check`; a start that fails says the same by itself. */
 int contain_check(struct box_err *err);
 /* The ABI of Landlock on this kernel; 0: built in but switched off or not built. */
 int contain_landlock_abi(void);
@@ -36,3 +37,8 @@ struct contain_placeholders {
 int contain_placeholders_make(
     const struct plan *p, struct contain_placeholders *out, struct box_err *err);
 void contain_placeholders_remove(struct contain_placeholders *ph);
+
+/* Unix sockets that exist below the granted paths of a process now: it could connect to them, whatever the list. Looks at `max` directory entries at most (20,000 take about 10
+ * ms). Returns false when there was more to look at. For a line at start: "box: [agent]: may connect to the socket <path>". */
+bool contain_sockets(const struct plan_process *proc, size_t max,
+    void (*found)(void *arg, const char *path), void *arg);

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -461,6 +463,49 @@ static void test_env(void **state)
 	sandbox_spec_fini(&s);
 }
 
+struct seen {
+	int n;
+	char last[256];
+};
+
+static void see(void *arg, const char *path)
+{
+	struct seen *s = arg;
+
+	s->n++;
+	(void)snprintf(s->last, sizeof(s->last), "%s", path);
+}
+
+static void make_socket(struct world *w, const char *rel)
+{
+	struct sockaddr_un u = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)snprintf(u.sun_path, sizeof(u.sun_path), "%s", at(w, rel));
+	assert_int_equal(bind(fd, (struct sockaddr *)&u, sizeof(u)), 0);
+	(void)close(fd);
+}
+
+static void test_sockets(void **state)
+{
+	struct world *w = *state;
+	struct seen s = { 0 };
+
+	make_dir(w, "/w/a");
+	make_dir(w, "/w/no");
+	make_socket(w, "/w/a/s");
+	make_socket(w, "/w/no/s");
+	make_socket(w, "/conf/s");
+	assert_int_equal(symlink(at(w, "/conf"), at(w, "/w/link")), 0);
+	grant(w, PLAN_READ, "/w");
+	grant(w, PLAN_WRITE, "/w");
+	grant(w, PLAN_DENY, "/w/no");
+	assert_true(contain_sockets(&w->agent, 1000, see, &s));
+	assert_int_equal(s.n, 1);
+	assert_string_equal(s.last, at(w, "/w/a/s"));
+	assert_false(contain_sockets(&w->agent, 1, see, &s));
+}
+
 static void test_within(void **state)
 {
 	static const struct {
@@ -498,7 +543,7 @@ int main(void)
 		T(test_deny), T(test_deny_unseen), T(test_absent_deny),
 		T(test_placeholder_is_not_led_astray), T(test_authority), T(test_replaced_grant),
 		T(test_box_directory), T(test_egress), T(test_leaf), T(test_alias_spares),
-		T(test_exec_entry), T(test_env), cmocka_unit_test(test_within),
+		T(test_exec_entry), T(test_sockets), T(test_env), cmocka_unit_test(test_within),
 		cmocka_unit_test(test_minimum) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
