@@ -1,4 +1,5 @@
-/* ELF headers, the loader cache and #! lines: files that the operator names but others may have written. The first byte picks which. */
+/* ELF headers, the loader cache and #! lines: files that the operator names but others may have
+ * written. The first byte picks which. */
 #include <elf.h>
 #include <string.h>
 

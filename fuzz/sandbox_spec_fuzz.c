@@ -1,4 +1,5 @@
-/* The description that box-launch reads. What is accepted must survive being written and read again. */
+/* The description that box-launch reads. What is accepted must survive being written and read
+ * again. */
 #include <stdlib.h>
 
 #include "contain/spec.h"

@@ -1,8 +1,11 @@
-/* Build a view with the new mount API (fsopen, open_tree, mount_setattr, move_mount): every source is opened once, its identity compared with what was judged, and
- * that very object attached. No staging directory, no walk of /proc/self/mounts, flags set recursively before anything is visible.
+/* Build a view with the new mount API (fsopen, open_tree, mount_setattr, move_mount): every source
+ * is opened once, its identity compared with what was judged, and that very object attached. No
+ * staging directory, no walk of /proc/self/mounts, flags set recursively before anything is
+ * visible.
  *
- * The new root is a tmpfs attached on top of "/". Absolute paths keep meaning the old root, since a lookup starts at the process's root without crossing what was
- * mounted over it; paths of the new view are looked up from the descriptor of the tmpfs, and no link is ever followed there. */
+ * The new root is a tmpfs attached on top of "/". Absolute paths keep meaning the old root, since a
+ * lookup starts at the process's root without crossing what was mounted over it; paths of the new
+ * view are looked up from the descriptor of the tmpfs, and no link is ever followed there. */
 #include "contain/apply.h"
 
 #include <errno.h>
@@ -26,8 +29,8 @@
 
 struct view {
 	int root; /* the tmpfs that becomes "/" */
-	uint64_t own
-	    [OWN_MAX]; /* mounts of ours (ids): only there may directories and files be created */
+	/* Ids of mounts of ours: only there may directories and files be created. */
+	uint64_t own[OWN_MAX];
 	size_t own_n;
 	bool covered; /* COVER_NAME exists */
 };
@@ -266,7 +269,8 @@ static int do_tmpfs(struct view *v, const struct sandbox_op *op, struct box_err 
 	return 0;
 }
 
-/* A detached copy of the mount tree at an open place, with flags added: to all of it, or (deep = false) to its top alone. */
+/* A detached copy of the mount tree at an open place, with flags added: to all of it, or (deep =
+ * false) to its top alone. */
 static int tree_clone(int fd, bool dir, uint32_t flags, bool deep)
 {
 	struct mount_attr attr = { .attr_set = mount_attrs(flags) };
@@ -359,7 +363,8 @@ static int do_cover(struct view *v, const struct sandbox_op *op, struct box_err 
 	return 0;
 }
 
-/* Show the terminal on tty_fd. Its own mount belongs to the caller's namespace, so it is found again by name in ours and compared. */
+/* Show the terminal on tty_fd. Its own mount belongs to the caller's namespace, so it is found
+ * again by name in ours and compared. */
 static int do_console(struct view *v, const struct sandbox_op *op, int tty_fd, struct box_err *err)
 {
 	char link[64], path[256];
@@ -400,8 +405,8 @@ static int do_seal(struct view *v, const struct sandbox_op *op, struct box_err *
 
 static int do_op(struct view *v, const struct sandbox_op *op, int tty_fd, struct box_err *err)
 {
-	/* Processes of the sandbox do not see its reaper, nor root there (whose group "invisible" spares). The later option wins where the
-	 * kernel has it (5.8). */
+	/* Processes of the sandbox do not see its reaper, nor root there (whose group "invisible"
+	 * spares). The later option wins where the kernel has it (5.8). */
 	static const struct fs_option proc[] = { { "hidepid", "invisible", true },
 		{ "hidepid", "ptraceable", true } };
 	static const struct fs_option pts[] = { { "newinstance", NULL, true },
@@ -434,7 +439,8 @@ static int do_op(struct view *v, const struct sandbox_op *op, int tty_fd, struct
 	return box_fail(err, BOX_EPARSE, 0, "unknown operation %d", (int)op->kind);
 }
 
-/* pivot_root(2), "pivot_root(".", ".")": the old root ends up on top of the new one and is let go at once. */
+/* pivot_root(2), "pivot_root(".", ".")": the old root ends up on top of the new one and is let go
+ * at once. */
 static int view_enter(const struct view *v, struct box_err *err)
 {
 	struct stat root, now;

@@ -1,7 +1,9 @@
-/* sandbox_spec_build: from a judged plan to the list of operations. What each part may reach is decided here and nowhere else; nodes.c only orders it.
+/* sandbox_spec_build: from a judged plan to the list of operations. What each part may reach is
+ * decided here and nowhere else; nodes.c only orders it.
  *
- * Two views: the agent's (narrow: its grants, its own program's loader files, the aliases) and a leaf's (tools; also the library directories, no alias, no
- * broker). A place that nothing gives does not exist. Box-design 6.2, 6.3, 7.2; box-config-and-policy 1.4, 1.5. */
+ * Two views: the agent's (narrow: its grants, its own program's loader files, the aliases) and a
+ * leaf's (tools; also the library directories, no alias, no broker). A place that nothing gives
+ * does not exist. Box-design 6.2, 6.3, 7.2; box-config-and-policy 1.4, 1.5. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -29,7 +31,8 @@ static int refuse(struct build *b, int sys, const char *what, const char *path)
 	    b->err, sys != 0 ? BOX_ESYS : BOX_ECONFIG, sys, "%s: %s %s", b->s->label, what, path);
 }
 
-/* The canonical name of a path of the host; every link on the way becomes a link of the view, so that the path means the same inside. NULL with errno. */
+/* The canonical name of a path of the host; every link on the way becomes a link of the view, so
+ * that the path means the same inside. NULL with errno. */
 static const char *resolve(struct build *b, enum node_rank rank, const char *path)
 {
 	char at[PATH_MAX] = "", text[PATH_MAX], rest[PATH_MAX], next[PATH_MAX];
@@ -87,7 +90,8 @@ static const char *resolve(struct build *b, enum node_rank rank, const char *pat
 	return arena_dup(b->a, sv_c(at[0] != '\0' ? at : "/")).p;
 }
 
-/* Show one file of the host under the path it is asked for, with these rights. *real: its canonical name. */
+/* Show one file of the host under the path it is asked for, with these rights. *real: its canonical
+ * name. */
 static int show_file(struct build *b, enum node_rank rank, const char *path, uint32_t rights,
     uint32_t flags, const char **real)
 {
@@ -134,7 +138,8 @@ static const char *env_get(const struct build *b, const char *name)
 	return NULL;
 }
 
-/* NAME on the PATH of the process, as "#!/usr/bin/env NAME" finds it, outside <BD>/bin. NULL when there is none. */
+/* NAME on the PATH of the process, as "#!/usr/bin/env NAME" finds it, outside <BD>/bin. NULL when
+ * there is none. */
 static const char *search_path(struct build *b, const char *name)
 {
 	const char *path = b->x->path_var != NULL ? b->x->path_var : env_get(b, "PATH");
@@ -196,8 +201,9 @@ static int not_covered(struct build *b, const char *script, const char *interp)
 	    b->s->label);
 }
 
-/* The #! chain of the program: each hop is spelled in the file and must be found under that spelling in the view. For "env NAME" with an aliased NAME the
- * interpreter is started directly: the alias is for what the agent runs, not for the agent. */
+/* The #! chain of the program: each hop is spelled in the file and must be found under that
+ * spelling in the view. For "env NAME" with an aliased NAME the interpreter is started directly:
+ * the alias is for what the agent runs, not for the agent. */
 static int show_interpreters(struct build *b, const char *program)
 {
 	const char *at = program;
@@ -264,8 +270,8 @@ static uint32_t grant_rights(const struct plan_grant *g)
 	case PLAN_LIST:
 		return SANDBOX_R_LIST;
 	case PLAN_EXEC:
-		/* The kernel opens an image for reading before it runs it, and an interpreter has to read its script: execution
-		 * without reading is not to be had. */
+		/* The kernel opens an image for reading before it runs it, and an interpreter has
+		 * to read its script: execution without reading is not to be had. */
 		return SANDBOX_R_EXEC | SANDBOX_R_READ;
 	case PLAN_METADATA:
 	case PLAN_DENY:
@@ -337,7 +343,8 @@ static int hide(struct build *b, const char *path, const struct plan_grant *g)
 	return 0;
 }
 
-/* The directory of box.toml or policy.dw is taken out of a granted tree that strictly encloses it; where a grant is that directory or lies in it, the file is. */
+/* The directory of box.toml or policy.dw is taken out of a granted tree that strictly encloses it;
+ * where a grant is that directory or lies in it, the file is. */
 static int hide_authority(struct build *b, sv file, dev_t dev, ino_t ino)
 {
 	const char *slash = file.n != 0 ? strrchr(file.p, '/') : NULL;

@@ -21,7 +21,8 @@ struct build {
 
 /* Loader and libraries of one more program. */
 int build_show_closure(struct build *b, const char *program);
-/* The same for every program an `exec` entry covers: itself, or (bounded) those below a directory. */
+/* The same for every program an `exec` entry covers: itself, or (bounded) those below a directory.
+ */
 int build_exec_closure(struct build *b, const struct plan_grant *g);
 /* Runtime minimum of the kind of process (6.3). */
 int build_minimum(struct build *b);

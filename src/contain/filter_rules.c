@@ -1,7 +1,9 @@
-/* The tables of filter.h, and libseccomp's compiler around them. Runs at build time (filter_gen.c) and in tests; programs carry the result.
+/* The tables of filter.h, and libseccomp's compiler around them. Runs at build time (filter_gen.c)
+ * and in tests; programs carry the result.
  *
- * Arguments are compared only where the kernel passes them in registers; ints are compared on their low 32 bits, since the kernel looks at no
- * more (an upper half full of ones must not get past a rule: CVE-2019-10063). */
+ * Arguments are compared only where the kernel passes them in registers; ints are compared on their
+ * low 32 bits, since the kernel looks at no more (an upper half full of ones must not get past a
+ * rule: CVE-2019-10063). */
 #include "contain/filter.h"
 
 #include <errno.h>
@@ -30,7 +32,8 @@
 	((uint64_t)(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |  \
 	            CLONE_NEWPID | CLONE_NEWNET))
 
-/* Calls that libseccomp's headers may not know yet; from 424 on the numbers are the same everywhere. */
+/* Calls that libseccomp's headers may not know yet; from 424 on the numbers are the same
+ * everywhere. */
 enum {
 	NR_CACHESTAT = 451,
 	NR_FCHMODAT2 = 452,
@@ -132,7 +135,8 @@ static const int names_write[] = { S(creat), S(mkdir), S(mkdirat), S(unlink), S(
 	S(sync), S(flock), S(umask), S(setxattr), S(lsetxattr), S(fsetxattr), S(removexattr),
 	S(lremovexattr), S(fremovexattr), NR_SETXATTRAT, NR_REMOVEXATTRAT };
 
-/* Everything else that ordinary programs use and that namespaces, the view and the lack of capabilities bound. */
+/* Everything else that ordinary programs use and that namespaces, the view and the lack of
+ * capabilities bound. */
 static const int workload[] = { S(execve), S(fork), S(vfork), S(wait4), S(waitid), S(kill),
 	S(tkill), S(tgkill), S(rt_sigqueueinfo), S(rt_tgsigqueueinfo), S(setpgid), S(setsid),
 	S(pause), S(alarm), S(setitimer), S(getitimer), S(timer_create), S(timer_settime),
@@ -177,7 +181,8 @@ static const int never[] = { S(execve), S(execveat), S(ptrace), S(process_vm_rea
 
 static void setid_bits(struct builder *b, uint32_t eperm)
 {
-	/* A set-user-ID file of the operator outlives the box and serves other users of the host; modes are in registers everywhere but in openat2. */
+	/* A set-user-ID file of the operator outlives the box and serves other users of the host;
+	 * modes are in registers everywhere but in openat2. */
 	static const struct {
 		int nr;
 		unsigned arg;
@@ -201,8 +206,8 @@ static void setid_bits(struct builder *b, uint32_t eperm)
 		unsigned f = opens[i].flags, m = opens[i].mode;
 		struct scmp_arg_cmp none[1] = { masked(f, O_CREAT | tmp, 0) };
 
-		/* Without O_CREAT and O_TMPFILE (whose file linkat can name) the mode register holds
-		 * anything. */
+		/* Without O_CREAT and O_TMPFILE (whose file linkat can name) the mode register
+		 * holds anything. */
 		add(b, SCMP_ACT_ALLOW, opens[i].nr, 1, none);
 		for (unsigned k = 0; k < 2; k++) {
 			uint64_t how = k == 0 ? O_CREAT : tmp;
@@ -266,13 +271,15 @@ static void fill_workload(struct builder *b)
 	ADD_ALL(b, eperm, forbidden);
 	sockets(b, true, true, SCMP_ACT_ERRNO(EAFNOSUPPORT));
 
-	/* New namespaces: never. clone3 passes its flags in memory, so it is "not there" and libcs fall back to clone. */
+	/* New namespaces: never. clone3 passes its flags in memory, so it is "not there" and libcs
+	 * fall back to clone. */
 	add1(b, SCMP_ACT_ALLOW, S(clone), masked(0, NS_FLAGS, 0));
 	refuse_bits(b, eperm, S(clone), 0, NS_FLAGS);
 	add1(b, SCMP_ACT_ALLOW, S(unshare), masked(0, NS_FLAGS | CLONE_NEWTIME, 0));
 	refuse_bits(b, eperm, S(unshare), 0, NS_FLAGS | CLONE_NEWTIME);
 
-	/* Execution of an image without a path: Landlock does not see it (the file system of memfd has no mount), so it cannot be there. */
+	/* Execution of an image without a path: Landlock does not see it (the file system of memfd
+	 * has no mount), so it cannot be there. */
 	add1(b, SCMP_ACT_ALLOW, S(execveat), masked(4, AT_EMPTY_PATH, 0));
 	add1(b, eperm, S(execveat), masked(4, AT_EMPTY_PATH, AT_EMPTY_PATH));
 	add1(b, SCMP_ACT_ALLOW, S(memfd_create),
@@ -327,7 +334,8 @@ static void fill_worker(struct builder *b, bool may_map_code)
 	}
 	ADD_ALL(b, SCMP_ACT_ALLOW, descriptors);
 	ADD_ALL(b, end, never);
-	/* glibc's fstat: newfstatat(fd, "", …, AT_EMPTY_PATH); by path it finds an empty root, or what Landlock and the view leave. */
+	/* glibc's fstat: newfstatat(fd, "", …, AT_EMPTY_PATH); by path it finds an empty root, or
+	 * what Landlock and the view leave. */
 	add(b, SCMP_ACT_ALLOW, S(newfstatat), 0, NULL);
 	add(b, SCMP_ACT_ALLOW, S(statx), 0, NULL);
 	add(b, SCMP_ACT_ALLOW, S(prlimit64), 0, NULL);
@@ -338,7 +346,8 @@ static void fill_worker(struct builder *b, bool may_map_code)
 		add1(b, SCMP_ACT_ALLOW, S(prctl), low(0, prctls[i]));
 }
 
-/* Calls by path, in a worker with an empty root: "refused", which libraries expect, and not "no such call". */
+/* Calls by path, in a worker with an empty root: "refused", which libraries expect, and not "no
+ * such call". */
 static void no_paths(struct builder *b)
 {
 	const uint32_t eacces = SCMP_ACT_ERRNO(EACCES);
@@ -426,7 +435,8 @@ static int filter_make(enum filter_kind kind, scmp_filter_ctx *out, struct box_e
 
 	if (b.ctx == NULL)
 		return box_nomem(err, "the system call filter");
-	/* no_new_privs is set long before; a foreign ABI ends the process; a binary tree keeps the cost per call flat. */
+	/* no_new_privs is set long before; a foreign ABI ends the process; a binary tree keeps the
+	 * cost per call flat. */
 	if (seccomp_attr_set(b.ctx, SCMP_FLTATR_CTL_NNP, 0) < 0 ||
 	    seccomp_attr_set(b.ctx, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS) < 0)
 		b.failed = -EINVAL;
@@ -459,8 +469,10 @@ static int filter_make(enum filter_kind kind, scmp_filter_ctx *out, struct box_e
 	return 0;
 }
 
-/* ioctl is open but for a few requests, and libseccomp cannot say that: a rule without conditions replaces those with. So this goes in front of its program: terminal
- * injection (TIOCSTI, TIOCLINUX), line disciplines, the console. The kernel takes the request as 32 bits, and so is it compared. */
+/* ioctl is open but for a few requests, and libseccomp cannot say that: a rule without conditions
+ * replaces those with. So this goes in front of its program: terminal injection (TIOCSTI,
+ * TIOCLINUX), line disciplines, the console. The kernel takes the request as 32 bits, and so is it
+ * compared. */
 static void ioctl_guard(struct buf *out)
 {
 #if defined(__x86_64__)
@@ -487,7 +499,7 @@ static void ioctl_guard(struct buf *out)
 
 int filter_export(enum filter_kind kind, struct buf *out, struct box_err *err)
 {
-	scmp_filter_ctx ctx;
+	scmp_filter_ctx ctx = NULL;
 	AUTO_FD fd = memfd_create("filter", MFD_CLOEXEC);
 	int r;
 

@@ -1,5 +1,6 @@
-/* Landlock inside the view: from rights to rules (landlock(7), Documentation/userspace-api/landlock.rst). The kernel headers of the build machine may be older than the
- * kernel that runs, so the numbers are written here. */
+/* Landlock inside the view: from rights to rules (landlock(7),
+ * Documentation/userspace-api/landlock.rst). The kernel headers of the build machine may be older
+ * than the kernel that runs, so the numbers are written here. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
-/* loader.h. Offsets and counts come from the file: every range is checked against overflow and a fixed bound before it is read. */
+/* loader.h. Offsets and counts come from the file: every range is checked against overflow and a
+ * fixed bound before it is read. */
 #include "contain/loader.h"
 
 #include <elf.h>
@@ -313,8 +314,9 @@ static sv dir_of(const char *path)
 	return i > 0 ? (sv){ path, (size_t)i } : SV("/");
 }
 
-/* Try soname in each directory of a RUNPATH; $ORIGIN and ${ORIGIN} are the directory of its image, $LIB and $PLATFORM are left out (no distribution uses
- * them). A relative directory is skipped: what it means depends on the caller. */
+/* Try soname in each directory of a RUNPATH; $ORIGIN and ${ORIGIN} are the directory of its image,
+ * $LIB and $PLATFORM are left out (no distribution uses them). A relative directory is skipped:
+ * what it means depends on the caller. */
 static const char *search_runpath(
     struct closure *c, const char *runpath, sv origin, const char *soname, struct elf_image *img)
 {

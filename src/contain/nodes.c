@@ -16,7 +16,8 @@ bool view_within(const char *a, const char *b)
 	return strncmp(a, b, n) == 0 && (a[n] == '\0' || a[n] == '/');
 }
 
-/* Order in which a parent comes directly before what is below it: '/' sorts before every other byte. */
+/* Order in which a parent comes directly before what is below it: '/' sorts before every other
+ * byte. */
 static int view_cmp(const char *a, const char *b)
 {
 	while (*a != '\0' && *a == *b) {
@@ -222,7 +223,8 @@ int nodes_pin(struct nodes *t, const struct node *tree, const char *path)
 	return 0;
 }
 
-/* Directories above every node that are not there by themselves: not below a bind of the host, but for one of the box's own. */
+/* Directories above every node that are not there by themselves: not below a bind of the host, but
+ * for one of the box's own. */
 static void add_parents(struct nodes *t)
 {
 	size_t n = t->n;
@@ -240,7 +242,8 @@ static void add_parents(struct nodes *t)
 			}
 			at = nodes_at(t, dir);
 			if (at != NULL && at->op.kind == SANDBOX_LINK) {
-				/* /var/tmp -> /tmp, and something of the host is shown below /var/tmp. */
+				/* /var/tmp -> /tmp, and something of the host is shown below
+				 * /var/tmp. */
 				at->op.kind = SANDBOX_DIR;
 				at->op.src = NULL;
 				at->op.mode = 0755;
@@ -254,7 +257,8 @@ static void add_parents(struct nodes *t)
 	}
 }
 
-/* Leave out what the enclosing bind already shows: scaffold below a host tree, and binds that add nothing. A bind that stays may do what its enclosing one may. */
+/* Leave out what the enclosing bind already shows: scaffold below a host tree, and binds that add
+ * nothing. A bind that stays may do what its enclosing one may. */
 static void settle(struct nodes *t, size_t i)
 {
 	const uint32_t limits = SANDBOX_RO | SANDBOX_NOEXEC;
@@ -274,7 +278,8 @@ static void settle(struct nodes *t, size_t i)
 		return;
 	}
 	n->op.flags &= ~limits | (tree->op.flags & limits);
-	/* Same object under the same name, nothing more allowed: no mount of its own, so that renames across it keep working. */
+	/* Same object under the same name, nothing more allowed: no mount of its own, so that
+	 * renames across it keep working. */
 	if (strcmp(n->op.src, n->op.dst) == 0 && strcmp(tree->op.src, tree->op.dst) == 0 &&
 	    (tree->op.flags & limits & ~n->op.flags) == 0 && !(n->op.flags & SANDBOX_DEVICE))
 		n->skip = true;

@@ -1,5 +1,7 @@
-/* nodes: the view while it is being planned: a table of places (directories, links, files, mounts) and of Landlock rights, both keyed by a canonical path. Order of adding does
- * not matter; nodes_emit sorts, adds missing parents, leaves out mounts that an enclosing one already gives, and writes the operations. Internal to src/contain. */
+/* nodes: the view while it is being planned: a table of places (directories, links, files, mounts)
+ * and of Landlock rights, both keyed by a canonical path. Order of adding does not matter;
+ * nodes_emit sorts, adds missing parents, leaves out mounts that an enclosing one already gives,
+ * and writes the operations. Internal to src/contain. */
 #pragma once
 
 #include <stdbool.h>
@@ -37,8 +39,9 @@ void nodes_add(struct nodes *t, enum node_rank rank, struct sandbox_op op);
 void nodes_dir(struct nodes *t, const char *path);
 void nodes_link(struct nodes *t, enum node_rank rank, const char *path, const char *text);
 void nodes_file(struct nodes *t, const char *path, const char *content);
-/* Bind src (whose identity is taken now) at dst. flags: SANDBOX_NOEXEC, SANDBOX_RO …; a second bind of the same source there gets the union of what both may do. -1 with
- * errno when src cannot be looked at. */
+/* Bind src (whose identity is taken now) at dst. flags: SANDBOX_NOEXEC, SANDBOX_RO …; a second bind
+ * of the same source there gets the union of what both may do. -1 with errno when src cannot be
+ * looked at. */
 int nodes_bind(
     struct nodes *t, enum node_rank rank, const char *src, const char *dst, uint32_t flags);
 /* The node exactly at path, or NULL. */

@@ -1,5 +1,5 @@
-/* See ns.h. System calls that glibc does not wrap are made directly; the capability sets are handled without libcap, since both programs link nothing but libc and
- * libseccomp. */
+/* See ns.h. System calls that glibc does not wrap are made directly; the capability sets are
+ * handled without libcap, since both programs link nothing but libc and libseccomp. */
 #include "contain/ns.h"
 
 #include <errno.h>
@@ -28,7 +28,8 @@ pid_t ns_clone(unsigned long flags, int *pidfd)
 	int fd = -1;
 	long pid;
 
-	/* The third argument is parent_tid on both x86-64 and arm64; with CLONE_PIDFD it receives the pidfd. */
+	/* The third argument is parent_tid on both x86-64 and arm64; with CLONE_PIDFD it receives
+	 * the pidfd. */
 	pid = syscall(SYS_clone, flags | CLONE_PIDFD | SIGCHLD, 0UL, &fd, 0UL, 0UL);
 	if (pid > 0)
 		*pidfd = fd;
@@ -118,7 +119,8 @@ int ns_map_ids(uid_t uid, gid_t gid)
 	char text[64];
 	int n;
 
-	/* Without this the kernel lets nobody but a privileged parent write gid_map (user_namespaces(7)). */
+	/* Without this the kernel lets nobody but a privileged parent write gid_map
+	 * (user_namespaces(7)). */
 	if (ns_put("/proc/self/setgroups", "deny", 4) < 0 && errno != ENOENT)
 		return -1;
 	n = snprintf(text, sizeof(text), "%u %u 1\n", (unsigned)uid, (unsigned)uid);

@@ -1,5 +1,6 @@
-/* ns: the raw namespace steps shared by the launcher and the workers. Everything here runs between clone and exec or in a single-threaded program; nothing
- * depends on policy. Internal to src/contain and src/launch. */
+/* ns: the raw namespace steps shared by the launcher and the workers. Everything here runs between
+ * clone and exec or in a single-threaded program; nothing depends on policy. Internal to
+ * src/contain and src/launch. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,18 +10,23 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Like fork, with these CLONE_NEW* flags; *pidfd (close-on-exec) is set in the parent. -1 with errno. The child is in the middle of its parent's memory: it may only make
- * system calls until it executes something. */
+/* Like fork, with these CLONE_NEW* flags; *pidfd (close-on-exec) is set in the parent. -1 with
+ * errno. The child is in the middle of its parent's memory: it may only make system calls until it
+ * executes something. */
 pid_t ns_clone(unsigned long flags, int *pidfd);
-/* Why ns_clone or the first steps in a new user namespace failed, and what to enable; reads sysctls. Fills err, returns -1. */
+/* Why ns_clone or the first steps in a new user namespace failed, and what to enable; reads
+ * sysctls. Fills err, returns -1. */
 int ns_explain(int sys, const char *what, struct box_err *err);
 
-/* The steps below are for the child; they make system calls only. Each returns 0, or -1 with errno. */
+/* The steps below are for the child; they make system calls only. Each returns 0, or -1 with errno.
+ */
 /* Map uid and gid 1:1 in the new user namespace. EACCES when the process is not dumpable. */
 int ns_map_ids(uid_t uid, gid_t gid);
-/* Keep the capabilities in the user namespace that confining needs, and no others, across the coming execve (ambient set; for uid 0 the kernel gives all). */
+/* Keep the capabilities in the user namespace that confining needs, and no others, across the
+ * coming execve (ambient set; for uid 0 the kernel gives all). */
 int ns_caps_keep(void);
-/* Give up every capability in all five sets, the bounding set and the securebits that could bring them back; set no_new_privs. */
+/* Give up every capability in all five sets, the bounding set and the securebits that could bring
+ * them back; set no_new_privs. */
 int ns_caps_drop(void);
 /* SIGKILL when the parent's thread ends. Survives execve. */
 int ns_tie(void);

@@ -1,5 +1,6 @@
-/* Placeholders for `deny` entries that are not there yet (contain.h). The kernel covers what exists: without a directory to cover, a process with a writable grant above could
- * make the entry and use it (escapes CFG-01, COMP-01). */
+/* Placeholders for `deny` entries that are not there yet (contain.h). The kernel covers what
+ * exists: without a directory to cover, a process with a writable grant above could make the entry
+ * and use it (escapes CFG-01, COMP-01). */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -30,7 +31,8 @@ static int add(struct contain_placeholders *ph, const char *path, bool made, str
 	return 0;
 }
 
-/* The granted directory around an entry, or NULL: then nobody sees the place, whatever appears there. */
+/* The granted directory around an entry, or NULL: then nobody sees the place, whatever appears
+ * there. */
 static const char *granted_around(const struct plan_process *proc, const char *path)
 {
 	for (size_t i = 0; i < proc->grants_n; i++) {
@@ -43,7 +45,8 @@ static const char *granted_around(const struct plan_process *proc, const char *p
 	return NULL;
 }
 
-/* Make each missing directory from the granted one down to path, by descriptor and without following a link. */
+/* Make each missing directory from the granted one down to path, by descriptor and without
+ * following a link. */
 static int make(const struct plan_process *proc, const char *root, const char *path,
     struct contain_placeholders *ph, struct box_err *err)
 {
@@ -83,7 +86,7 @@ static int make(const struct plan_process *proc, const char *root, const char *p
 		next = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (next < 0) {
 			if (rest[n] == '\0')
-				return 0; /* something appeared under the entry's own name: it is covered */
+				return 0; /* a file appeared under the entry's own name: covered */
 			return box_fail(err, BOX_ESYS, errno, SV_FMT ": `deny` entry %s: open %s",
 			    SV_ARG(proc->table), path, so_far);
 		}

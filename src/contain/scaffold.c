@@ -1,5 +1,6 @@
-/* The parts of a view that do not come from the operator's lists: devices, private /tmp, a synthesized /etc, the runtime minimum, the aliases. Box-design 6.3,
- * 7.2; box-config-and-policy 1.5 (minimum), 4.5. */
+/* The parts of a view that do not come from the operator's lists: devices, private /tmp, a
+ * synthesized /etc, the runtime minimum, the aliases. Box-design 6.3, 7.2;
+ * box-config-and-policy 1.5 (minimum), 4.5. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +68,8 @@ static int minimum_row(struct build *b, const struct minimum *m)
 		nodes_rule(&b->t, real, m->rights);
 		return 0;
 	}
-	/* A file reached by a link (/etc/localtime) is shown under its own name, so that nothing else of the link's directory is needed. */
+	/* A file reached by a link (/etc/localtime) is shown under its own name, so that nothing
+	 * else of the link's directory is needed. */
 	if (nodes_bind(&b->t, RANK_MINIMUM, real, m->path, flags) < 0)
 		return box_fail(b->err, BOX_ESYS, errno, "%s: show %s", b->s->label, m->path);
 	nodes_rule(&b->t, m->path, m->rights);
@@ -224,7 +226,8 @@ static void top_links(struct build *b)
 	nodes_link(&b->t, RANK_SCAFFOLD, "/var/tmp", "/tmp");
 }
 
-/* Listing "/" and /etc is harmless when everything below that is a directory of the host may be listed anyway: Landlock's rights hold for all that is below. */
+/* Listing "/" and /etc is harmless when everything below that is a directory of the host may be
+ * listed anyway: Landlock's rights hold for all that is below. */
 static void lists(struct build *b)
 {
 	bool plain = true;
@@ -252,7 +255,8 @@ int build_scaffold(struct build *b)
 		return -1;
 	nodes_add(t, RANK_SCAFFOLD,
 	    (struct sandbox_op){ .kind = SANDBOX_PROC, .flags = SANDBOX_NOEXEC, .dst = "/proc" });
-	/* Programs write /proc/self/comm, oom_score_adj and the like; what could matter is held read-only below. */
+	/* Programs write /proc/self/comm, oom_score_adj and the like; what could matter is held
+	 * read-only below. */
 	nodes_rule(t, "/proc", SANDBOX_R_READ | SANDBOX_R_LIST | SANDBOX_R_WRITE);
 	if (nodes_bind(t, RANK_SCAFFOLD, b->x->tmp_dir, "/tmp", SANDBOX_OWN) < 0)
 		return box_fail(b->err, BOX_ESYS, errno, "%s: the box's private /tmp, %s",
@@ -269,7 +273,8 @@ int build_scaffold(struct build *b)
 	return 0;
 }
 
-/* Does an `exec` entry cover this file, or is it (or does it lead to) a program the process itself needs? */
+/* Does an `exec` entry cover this file, or is it (or does it lead to) a program the process itself
+ * needs? */
 static bool stays_real(struct build *b, const char *path)
 {
 	char real[PATH_MAX];
@@ -291,7 +296,8 @@ static bool stays_real(struct build *b, const char *path)
 	return nodes_host_tree(&b->t, path) != NULL;
 }
 
-/* /usr/bin/sh, … : every name under every directory of system programs. "dash" goes with "sh", as the same program has both names on Debian. */
+/* /usr/bin/sh, … : every name under every directory of system programs. "dash" goes with "sh", as
+ * the same program has both names on Debian. */
 static int alias_absolute(struct build *b, const char *name)
 {
 	static const char *const dirs[] = { "/bin", "/usr/bin", "/usr/local/bin" };
@@ -349,7 +355,8 @@ int build_aliases(struct build *b)
 	return 0;
 }
 
-/* An `exec` directory: the programs in it need their loader and libraries. Bounded: a tree larger than this lists its libraries in `read`. */
+/* An `exec` directory: the programs in it need their loader and libraries. Bounded: a tree larger
+ * than this lists its libraries in `read`. */
 #define EXEC_DEPTH 3
 #define EXEC_FILES 256
 
@@ -376,7 +383,8 @@ static int exec_walk(struct build *b, const char *dir, int depth, int *left)
 		if (!S_ISREG(st.st_mode) || !(st.st_mode & 0111))
 			continue;
 		(*left)--;
-		/* A program that cannot be loaded (another architecture, a missing library) is that program's affair. */
+		/* A program that cannot be loaded (another architecture, a missing library) is that
+		 * program's affair. */
 		b->err = &ignored;
 		(void)build_show_closure(b, path);
 		b->err = keep;
@@ -396,7 +404,8 @@ int build_exec_closure(struct build *b, const struct plan_grant *g)
 
 void build_proc(struct build *b)
 {
-	/* As runc does: what tells about the host or acts on it is empty, what configures it read-only. */
+	/* As runc does: what tells about the host or acts on it is empty, what configures it
+	 * read-only. */
 	static const char *const masked[] = { "/proc/acpi", "/proc/asound", "/proc/interrupts",
 		"/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/sched_debug",
 		"/proc/scsi", "/proc/timer_list", "/proc/timer_stats", "/proc/kmsg",

@@ -25,7 +25,8 @@ static sv next_word(sv *rest)
 	return w;
 }
 
-/* "env -S NAME", "env -i NAME", "env A=b NAME": the first word that is neither option nor assignment. */
+/* "env -S NAME", "env -i NAME", "env A=b NAME": the first word that is neither option nor
+ * assignment. */
 static sv env_name(sv arg)
 {
 	for (;;) {

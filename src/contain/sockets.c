@@ -1,5 +1,6 @@
-/* Sockets inside granted directories (contain.h). A bind mount, read-only or not, does not stop connect(2), and Landlock does not judge it yet; so what a process could
- * reach that way is said before it starts (escapes SOCK-01). */
+/* Sockets inside granted directories (contain.h). A bind mount, read-only or not, does not stop
+ * connect(2), and Landlock does not judge it yet; so what a process could reach that way is said
+ * before it starts (escapes SOCK-01). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -45,6 +46,8 @@ static void walk_dir(struct walk *w, int fd, const char *path, int depth)
 	}
 	while ((e = readdir(d)) != NULL) {
 		char sub[PATH_MAX];
+		unsigned char type;
+		struct stat st;
 		int n;
 
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
@@ -54,12 +57,16 @@ static void walk_dir(struct walk *w, int fd, const char *path, int depth)
 			break;
 		}
 		w->left--;
-		if (e->d_type != DT_DIR && e->d_type != DT_SOCK)
+		type = e->d_type;
+		if (type == DT_UNKNOWN &&
+		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			type = IFTODT(st.st_mode); /* some file systems do not say */
+		if (type != DT_DIR && type != DT_SOCK)
 			continue;
 		n = snprintf(sub, sizeof(sub), "%s/%s", path, e->d_name);
 		if (n < 0 || (size_t)n >= sizeof(sub) || denied(w, sub))
 			continue;
-		if (e->d_type == DT_SOCK) {
+		if (type == DT_SOCK) {
 			w->found(w->arg, sub);
 			continue;
 		}

@@ -1,5 +1,6 @@
-/* spec.h: serialise, read back, print. The reader runs in box-launch, before anything is set up; what it reads comes from the monitor, yet everything is bounded and
- * checked, so that a damaged spec ends as a message and not as half a sandbox. */
+/* spec.h: serialise, read back, print. The reader runs in box-launch, before anything is set up;
+ * what it reads comes from the monitor, yet everything is bounded and checked, so that a damaged
+ * spec ends as a message and not as half a sandbox. */
 #include "contain/spec.h"
 
 #include <limits.h>
@@ -84,7 +85,8 @@ struct spec_rd {
 	bool nomem;
 };
 
-/* One string without NUL inside, copied; NULL on any failure (the reader is then bad, or there is no memory). */
+/* One string without NUL inside, copied; NULL on any failure (the reader is then bad, or there is
+ * no memory). */
 static const char *get_str(struct spec_rd *g, size_t max)
 {
 	sv s = rd_str(&g->r, max);

@@ -1,5 +1,6 @@
-/* The worker's half of worker.h. Order matters: the view first (needs capabilities), then the capabilities go, then Landlock, then the filter. Up to here no byte from
- * outside was read; the card comes from the monitor. */
+/* The worker's half of worker.h. Order matters: the view first (needs capabilities), then the
+ * capabilities go, then Landlock, then the filter. Up to here no byte from outside was read; the
+ * card comes from the monitor. */
 #include "contain/worker.h"
 
 #include <errno.h>
@@ -26,7 +27,8 @@
 #include "base/ban.h"
 
 #if defined(__SANITIZE_ADDRESS__)
-/* A confined process cannot be traced by the leak checker; without this it would end with its complaint. Checked by the unconfined unit tests instead. */
+/* A confined process cannot be traced by the leak checker; without this it would end with its
+ * complaint. Checked by the unconfined unit tests instead. */
 static int confined;
 int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
@@ -91,7 +93,8 @@ static int card_read(
 
 static int limits(enum worker_profile profile, struct box_err *err)
 {
-	/* Only the shell forks; counted in its own user namespace. A script's fork bomb ends there. */
+	/* Only the shell forks; counted in its own user namespace. A script's fork bomb ends there.
+	 */
 	if (profile == WORKER_SHELL && ns_limit(RLIMIT_NPROC, 1024, 1024) < 0)
 		return box_fail(err, BOX_ESYS, errno, "lower the resource limits");
 	if (ns_limit(RLIMIT_CORE, 0, 0) < 0 || ns_limit(RLIMIT_MEMLOCK, 1 << 16, 1 << 16) < 0)
@@ -107,8 +110,9 @@ static int view_empty(struct box_err *err)
 	return apply_view(ops, 1, -1, err);
 }
 
-/* What getaddrinfo reads. A link such as /etc/resolv.conf is followed once, now, and its target shown under the name in /etc: when the host replaces the target later
- * this worker keeps the old one, except for systemd-resolved, whose directory is shown as it is. */
+/* What getaddrinfo reads. A link such as /etc/resolv.conf is followed once, now, and its target
+ * shown under the name in /etc: when the host replaces the target later this worker keeps the old
+ * one, except for systemd-resolved, whose directory is shown as it is. */
 static const char *const resolver_files[] = { "/etc/resolv.conf", "/etc/hosts",
 	"/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/services", "/etc/protocols",
 	"/etc/ld.so.cache" };
@@ -220,7 +224,8 @@ static int view_dial(struct arena *a, struct card *card, struct box_err *err)
 	return apply_view(o->v, o->n, -1, err);
 }
 
-/* The operator's own view; what the kernel makes up is hidden, so that no magic link and no other process is reachable by name. */
+/* The operator's own view; what the kernel makes up is hidden, so that no magic link and no other
+ * process is reachable by name. */
 static int view_files(struct box_err *err)
 {
 	if (apply_private(err) < 0)

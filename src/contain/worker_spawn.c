@@ -1,4 +1,5 @@
-/* The monitor's half of worker.h: everything the child needs is prepared before clone, so that between clone and execve it only makes system calls. */
+/* The monitor's half of worker.h: everything the child needs is prepared before clone, so that
+ * between clone and execve it only makes system calls. */
 #include "contain/worker.h"
 
 #include <errno.h>
@@ -44,7 +45,8 @@ static int card_make(const struct worker_spec *s, struct box_err *err)
 	return fd_take(&fd);
 }
 
-/* In the child: report on the box's stderr and end. No stdio: the parent's buffers are in this memory too. */
+/* In the child: report on the box's stderr and end. No stdio: the parent's buffers are in this
+ * memory too. */
 static void __attribute__((noreturn)) child_fail(int err_fd, const char *name, const char *what)
 {
 	char line[256];
@@ -62,7 +64,8 @@ struct child {
 	size_t from_n;
 };
 
-/* Move the descriptors to 0, 1, 2, …: first all above the range, then down, so that none is overwritten before it was copied. */
+/* Move the descriptors to 0, 1, 2, …: first all above the range, then down, so that none is
+ * overwritten before it was copied. */
 static int child_fds(const struct child *c)
 {
 	int base = (int)c->from_n;
@@ -87,8 +90,8 @@ static void __attribute__((noreturn)) child_run(const struct child *c)
 	sigset_t none;
 	struct sigaction dfl = { .sa_handler = SIG_DFL };
 
-	/* The ids are mapped after execve: a process that is not dumpable, as the monitor and this copy of it, may not write its own
-	 * uid_map. */
+	/* The ids are mapped after execve: a process that is not dumpable, as the monitor and this
+	 * copy of it, may not write its own uid_map. */
 	if (ns_tie() < 0)
 		child_fail(s->err_fd, s->name, "tie it to the box");
 	if (ns_caps_keep() < 0)

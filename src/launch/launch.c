@@ -1,5 +1,6 @@
-/* The monitor's side (launch.h): hand a sealed description to a new box-launch that is already pid 1 of fresh namespaces. What the child needs is prepared
- * before clone; between clone and execve it only makes system calls. */
+/* The monitor's side (launch.h): hand a sealed description to a new box-launch that is already pid
+ * 1 of fresh namespaces. What the child needs is prepared before clone; between clone and execve it
+ * only makes system calls. */
 #include "launch/launch.h"
 
 #include <errno.h>
@@ -36,7 +37,8 @@ static int spec_file(const struct sandbox_spec *spec, struct box_err *err)
 	return fd_take(&fd);
 }
 
-/* The child tells its trouble in the form box-launch would use, from memory that was prepared before. */
+/* The child tells its trouble in the form box-launch would use, from memory that was prepared
+ * before. */
 static void __attribute__((noreturn))
 child_fail(int control, enum launch_stage stage, const char *what)
 {
@@ -72,8 +74,8 @@ static void __attribute__((noreturn)) child_run(const struct child *c)
 	int control = c->from[LAUNCH_CONTROL_FD], high[5];
 	sigset_t none;
 
-	/* The ids are mapped after execve: a process that is not dumpable, as the monitor and this copy of it, may not write its own
-	 * uid_map. */
+	/* The ids are mapped after execve: a process that is not dumpable, as the monitor and this
+	 * copy of it, may not write its own uid_map. */
 	if (ns_tie() < 0)
 		child_fail(control, LAUNCH_STAGE_NAMESPACE, "tie the sandbox to the box");
 	if (ns_caps_keep() < 0)

@@ -1,6 +1,8 @@
-/* box-launch: builds one sandbox around itself and executes one program in it. Started by launch_start as pid 1 of new user, mount, pid, network, ipc, uts and cgroup
- * namespaces, with every capability in that user namespace and none outside. Reads one description (its only input), executes it in order, forks the
- * program as pid 2 and stays as its reaper without a capability. Knows no policy.
+/* box-launch: builds one sandbox around itself and executes one program in it. Started by
+ * launch_start as pid 1 of new user, mount, pid, network, ipc, uts and cgroup namespaces, with
+ * every capability in that user namespace and none outside. Reads one description (its only input),
+ * executes it in order, forks the program as pid 2 and stays as its reaper without a capability.
+ * Knows no policy.
  *
  *   pid 1   ids, loopback, listener, view; drop; fork; seccomp; reap; report
  *   pid 2   process group and terminal; limits; Landlock; seccomp; execve */
@@ -79,7 +81,8 @@ static int make_ids(const struct sandbox_spec *s, struct fault *f)
 	return 0;
 }
 
-/* Loopback, and the listener through which alone the sandbox reaches the world: it belongs to this namespace for ever, and is accepted on by the gateway. */
+/* Loopback, and the listener through which alone the sandbox reaches the world: it belongs to this
+ * namespace for ever, and is accepted on by the gateway. */
 static int make_network(const struct sandbox_spec *s, struct fault *f)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET,
@@ -119,7 +122,8 @@ static int make_view(const struct sandbox_spec *s, struct fault *f)
 
 /* --- pid 2 --- */
 
-/* Own process group; with a terminal, in the foreground of the caller's session (so that Ctrl-Z and fg work), else a session of its own. */
+/* Own process group; with a terminal, in the foreground of the caller's session (so that Ctrl-Z and
+ * fg work), else a session of its own. */
 static int own_group(const struct sandbox_spec *s)
 {
 	sigset_t set;
@@ -239,7 +243,8 @@ static int supervise(struct reaper *r)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Wait for the program to be executed, or for the reason why it was not: end of file means execve closed the pipe. */
+/* Wait for the program to be executed, or for the reason why it was not: end of file means execve
+ * closed the pipe. */
 static int wait_exec(int fd, struct fault *f)
 {
 	ssize_t n = fd_read_full(fd, f, sizeof(*f));
@@ -259,7 +264,8 @@ static int drop_self(const struct sandbox_spec *s, struct fault *f)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	f->stage = LAUNCH_STAGE_CONFINE;
-	/* The program's pipes must end when the program lets go of them: pid 1 holds none, but the terminal that it hands over again after a stop. */
+	/* The program's pipes must end when the program lets go of them: pid 1 holds none, but the
+	 * terminal that it hands over again after a stop. */
 	for (int i = s->tty ? 1 : 0; i < 3; i++)
 		if (null < 0 || dup3(null, i, O_CLOEXEC) < 0)
 			return box_fail(&f->err, BOX_ESYS, errno, "let standard streams go");
@@ -323,6 +329,7 @@ int main(void)
 		report_failed(&f);
 		r = 126;
 	}
-	/* Nothing is freed: the kernel takes it all, and with pid 1 everything in this namespace. */
+	/* Nothing is freed: the kernel takes it all, and with pid 1 everything in this namespace.
+	 */
 	_exit(r);
 }

@@ -1,8 +1,11 @@
-/* launch_drive: run one process of a box.toml in its sandbox without a monitor: no policy, no gateway. For tests/escape and for looking at a plan by hand.
+/* launch_drive: run one process of a box.toml in its sandbox without a monitor: no policy, no
+ * gateway. For tests/escape and for looking at a plan by hand.
  *
- *   launch_drive --launcher PATH --config FILE [--tool LABEL] [--explain] [--tty] [--alias IMAGE] [--broker SOCKET] [--path PATH] [--home DIR] [--times N] [-- ARGS]
+ *   launch_drive --launcher PATH --config FILE [--tool LABEL] [--explain] [--tty] [--alias IMAGE]
+ * [--broker SOCKET] [--path PATH] [--home DIR] [--times N] [-- ARGS]
  *
- * Accepts connections on the sandbox's proxy listener and answers each with "pong". Exit status as a shell's: 128 + n for a signal; 125 when the sandbox could not be made. */
+ * Accepts connections on the sandbox's proxy listener and answers each with "pong". Exit status as
+ * a shell's: 128 + n for a signal; 125 when the sandbox could not be made. */
 #include <errno.h>
 #include <poll.h>
 #include <pwd.h>

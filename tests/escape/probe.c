@@ -1,8 +1,10 @@
-/* probe: does one named forbidden thing after another and says what the kernel answered. A static program, so that it runs in a sandbox that gives it nothing.
+/* probe: does one named forbidden thing after another and says what the kernel answered. A static
+ * program, so that it runs in a sandbox that gives it nothing.
  *
  *   probe NAME [ARG…] [+ NAME [ARG…]]…
  *
- * Each probe runs in a child of its own and prints one line: "NAME ARG…: OK", "…: <errno name>" or "…: signal <n>". Exit status 0 whatever they say. */
+ * Each probe runs in a child of its own and prints one line: "NAME ARG…: OK", "…: <errno name>" or
+ * "…: signal <n>". Exit status 0 whatever they say. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>

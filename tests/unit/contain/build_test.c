@@ -1,4 +1,5 @@
-/* From a plan to operations: a scratch tree, a plan made by hand, and the lines that sandbox_spec_print gives for it. */
+/* From a plan to operations: a scratch tree, a plan made by hand, and the lines that
+ * sandbox_spec_print gives for it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -226,7 +227,8 @@ static void test_lists(void **state)
 	HAS_NOT("rule    / list"); /* would list the folders that may not be listed */
 }
 
-/* A nested grant that needs no more than its outer one gets no mount of its own: renames across it work. */
+/* A nested grant that needs no more than its outer one gets no mount of its own: renames across it
+ * work. */
 static void test_nested(void **state)
 {
 	struct world *w = *state;

@@ -1,4 +1,5 @@
-/* The monitor's reading of box-launch's frames: box-launch is our own program, but a frame outside the table still ends it. */
+/* The monitor's reading of box-launch's frames: box-launch is our own program, but a frame outside
+ * the table still ends it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

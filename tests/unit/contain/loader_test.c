@@ -1,4 +1,5 @@
-/* The ELF reader on made-up images, the loader cache, #! lines, and the closure of a real program. */
+/* The ELF reader on made-up images, the loader cache, #! lines, and the closure of a real program.
+ */
 #include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* The description of a sandbox as bytes: what is written is read back; damage of every kind is refused, never half taken. */
+/* The description of a sandbox as bytes: what is written is read back; damage of every kind is
+ * refused, never half taken. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,7 @@
-/* The program that worker_test starts as a worker: confines itself as its argument-less self, then does one named thing for each frame and answers with errno (0: it
- * worked). The first frame type says the profile only in the card; here the name of the program does: "probe-shell", "probe-gateway", … */
+/* The program that worker_test starts as a worker: confines itself as its argument-less self, then
+ * does one named thing for each frame and answers with errno (0: it worked). The first frame type
+ * says the profile only in the card; here the name of the program does: "probe-shell",
+ * "probe-gateway", … */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

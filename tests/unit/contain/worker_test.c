@@ -1,5 +1,5 @@
-/* Each worker profile: what must work works, what must not does not. The worker is a real process started by worker_spawn. Skipped (77) where the kernel gives no
- * user namespaces. */
+/* Each worker profile: what must work works, what must not does not. The worker is a real process
+ * started by worker_spawn. Skipped (77) where the kernel gives no user namespaces. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
