@@ -99,7 +99,7 @@ int files_link_over(struct files *f, const char *from, const char *to);
 /* A unique new file (or folder) from a template ending in XXXXXX: created 0600 (0700); *fd is -1 for a folder. out receives the path. */
 int files_mktemp(struct files *f, const char *template_path, bool dir, int *fd, struct buf *out);
 
-/* Find a host program. name without '/': searched on path_var (undecided); with '/': that path. Decided as exec on the file found. out receives the canonical path; *is_script and
+/* Find a host program. name without '/': searched on path_var (undecided); with '/': that path. Not decided: the spawn decision names what was found. out receives the canonical path; *is_script and
  * the first line's interpreter are NOT looked at here. ENOENT when nothing is found. */
 int files_locate(struct files *f, const char *name, const char *path_var, struct buf *out);
 

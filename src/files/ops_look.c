@@ -210,16 +210,8 @@ static void act_locate(struct req *q)
 		answer_path(q, 0);
 }
 
-static void decide_program(struct req *q)
-{
-	if (req_effect(q, FS_EXEC, 0, false) != 0)
-		return;
-	q->e[0].anywhere = true;
-	req_decide(q);
-}
-
-/* The first executable file of this name on PATH. The candidates are looked up undecided (spec shell.md 7.1, Locate); what was found is
- * decided. Empty and relative entries are skipped: they would mean the working directory. */
+/* The first executable file of this name on PATH. Looked up undecided (spec shell.md 7.1, Locate): what was found is named in the shell:spawn
+ * decision, and nothing of it is read. Empty and relative entries are skipped: they would mean the working directory. */
 static void search_path(struct req *q, sv name, sv path_var)
 {
 	sv rest = path_var, dir;
@@ -243,7 +235,7 @@ static void search_path(struct req *q, sv name, sv path_var)
 			return;
 		w = &q->w[i];
 		if (w->err == 0 && S_ISREG(w->st.st_mode) && check_access(w, X_OK) == 0) {
-			decide_program(q);
+			act_locate(q);
 			return;
 		}
 		walk_fini(w);
@@ -264,13 +256,12 @@ int op_locate(struct client *c, struct ipc_msg *m, struct box_err *err)
 		return box_fail(err, BOX_EPARSE, 0, "a malformed LOCATE");
 	if ((q = req_new(c, m, err)) == NULL)
 		return -1;
-	q->act = act_locate;
 	if (name.n == 0 || sv_eq(name, SV(".")) || sv_eq(name, SV(".."))) {
 		req_errno(q, ENOENT);
 	} else if (sv_find(name, '/') < 0) {
 		search_path(q, name, path_var);
 	} else if (req_walk(q, name, WALK_FOLLOW | WALK_ANYWHERE) >= 0) {
-		decide_program(q);
+		act_locate(q);
 	}
 	return 0;
 }

@@ -262,12 +262,23 @@ static int find_program(struct shell *sh, struct arena *a, struct sh_cmdline *c)
 		sh->flow = SH_FLOW_EXIT;
 		return 125;
 	}
-	if (name[0] != '\0' && path != NULL && e->why == FILES_ERRNO &&
-	    (e->sys == EACCES || e->sys == EISDIR || e->sys == ENOTDIR)) {
-		sh_msg(sh, "%s: %s", name, e->text);
-		return 126;
+	if (name[0] != '\0' && path != NULL && e->why == FILES_ERRNO) {
+		c->path = path;
+		c->missing = e->sys;
+		return 0;
 	}
 	sh_msg(sh, "%s: command not found", name);
+	return 127;
+}
+
+/* A spelled path without a program behind it, after its permit. */
+static int no_program(struct shell *sh, const struct sh_cmdline *c)
+{
+	if (c->missing == EACCES || c->missing == EISDIR || c->missing == ENOTDIR) {
+		sh_msg(sh, "%s: %s", c->args.v[0], box_strerror(c->missing));
+		return 126;
+	}
+	sh_msg(sh, "%s: command not found", c->args.v[0]);
 	return 127;
 }
 
@@ -278,6 +289,7 @@ int sh_resolve(struct shell *sh, struct arena *a, struct sh_cmdline *c)
 	c->argc = (int)c->args.n;
 	c->func = NULL;
 	c->cmd = NULL;
+	c->missing = 0;
 	if ((c->how & (SH_RUN_NO_FUNCS | SH_RUN_NO_BUILTINS | SH_RUN_ONLY_BUILTIN)) == 0)
 		c->func = sh_func_find(sh, name);
 	if (c->func != NULL) {
@@ -353,6 +365,13 @@ int sh_start_program(struct shell *sh, struct sh_cmdline *c, struct sh_member *m
 	char *typed = c->args.v[0];
 
 	(void)sh_out_flush(&sh->out);
+	if (c->missing != 0) {
+		r = no_program(sh, c);
+		m->ticket = c->ticket;
+		c->ticket.have = false;
+		sh_done(sh, &m->ticket, r);
+		return r;
+	}
 	sh_vars_environ(sh, &env);
 	if (sh->argv0_next != NULL) {
 		c->args.v[0] = sh->argv0_next;

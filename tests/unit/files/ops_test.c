@@ -328,13 +328,12 @@ static void test_locate(void **state)
 	(void)snprintf(var, sizeof(var), ":relative:/nowhere:%s:/bin", k->ws);
 	assert_int_equal(files_locate(k->f, "tool", var, &out), 0);
 	assert_string_equal(buf_cstr(&out), fake_path(k, "tool"));
-	assert_string_equal(fake_log(k), "exec ~/ws/tool\ndone 1\n");
 	buf_clear(&out);
+	/* Not decided: the spawn decision names what was found. */
+	k->permit = nothing;
 	assert_int_equal(files_locate(k->f, "sh", "/usr/bin:/bin", &out), 0);
 	assert_int_equal(access(buf_cstr(&out), X_OK), 0);
-	k->permit = nothing;
-	assert_int_equal(files_locate(k->f, "sh", "/usr/bin:/bin", &out), -1);
-	assert_int_equal(files_error(k->f)->why, FILES_DENIED);
+	assert_string_equal(fake_log(k), "");
 }
 
 /* A FIFO stops its own opener and nobody else. */
