@@ -59,6 +59,7 @@ struct dogwood_engine {
 	uint32_t flight;   /* number of the write under way, or of the last one */
 	uint64_t fly_upto; /* records it covers */
 	_Atomic uint32_t landed[2];
+	unsigned sleepers[2]; /* at least as many as sleep on each */
 	_Atomic uint64_t durable;
 	_Atomic bool failed; /* broken, for those who look without the lock */
 	struct eng_wait *queue;

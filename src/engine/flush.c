@@ -22,10 +22,16 @@ static void sleep_on(_Atomic uint32_t *word, uint32_t seen)
 	(void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
 }
 
-static void wake_up(_Atomic uint32_t *word, int n)
+/* Under the lock. A waiter that has given up the lock and not yet fallen asleep sees the changed
+ * word. */
+static void wake_up(struct dogwood_engine *e, uint32_t parity, int n)
 {
-	(void)atomic_fetch_add(word, 1);
-	(void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+	(void)atomic_fetch_add(&e->landed[parity], 1);
+	if (e->sleepers[parity] == 0)
+		return;
+	(void)syscall(SYS_futex, &e->landed[parity], FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+	e->sleepers[parity] -=
+	    n < 0 || (unsigned)n > e->sleepers[parity] ? e->sleepers[parity] : (unsigned)n;
 }
 
 /* The lock is held, given up during the write, and held again. */
@@ -48,16 +54,15 @@ static int lead(struct dogwood_engine *e, bool sync)
 	atomic_store(&e->durable, wal_durable(e->wal));
 	if (rc == 0 && wal_wants_spare(e->wal))
 		eng_help(e);
-	wake_up(&e->landed[mine], INT32_MAX);
-	wake_up(&e->landed[mine ^ 1], rc == 0 ? 1 : INT32_MAX);
+	wake_up(e, mine, INT32_MAX);
+	wake_up(e, mine ^ 1, rc == 0 ? 1 : INT32_MAX);
 	return rc;
 }
 
 int eng_wait_durable(struct dogwood_engine *e, uint64_t upto, struct dogwood_error *err)
 {
 	for (;;) {
-		_Atomic uint32_t *word;
-		uint32_t seen;
+		uint32_t parity, seen;
 
 		if (atomic_load(&e->durable) >= upto)
 			break;
@@ -69,10 +74,11 @@ int eng_wait_durable(struct dogwood_engine *e, uint64_t upto, struct dogwood_err
 			(void)lead(e, true); /* a failure shows above */
 			continue;
 		}
-		word = &e->landed[(e->flight + (upto > e->fly_upto)) & 1];
-		seen = atomic_load(word);
+		parity = (e->flight + (upto > e->fly_upto)) & 1;
+		seen = atomic_load(&e->landed[parity]);
+		e->sleepers[parity]++;
 		(void)pthread_mutex_unlock(&e->lock);
-		sleep_on(word, seen);
+		sleep_on(&e->landed[parity], seen);
 		if (atomic_load(&e->durable) >= upto)
 			return 0;
 		(void)pthread_mutex_lock(&e->lock);
