@@ -138,11 +138,9 @@ static void cond(struct gen *g, struct scope *s, unsigned depth, struct buf *b);
 
 static struct var *declare(struct scope *s, char type)
 {
-	struct var *v;
+	/* Callers leave room; a full scope would only reuse its last name. */
+	struct var *v = &s->v[s->n < MAX_VARS ? s->n : MAX_VARS - 1];
 
-	if (s->n == MAX_VARS)
-		return NULL;
-	v = &s->v[s->n];
 	v->name[0] = type;
 	v->name[1] = (char)('0' + s->next / 10 % 10);
 	v->name[2] = (char)('0' + s->next++ % 10);
@@ -268,7 +266,7 @@ static void exists(struct gen *g, struct scope *s, unsigned depth, struct buf *b
 	struct var *v = declare(s, "uuvd"[gen_int(g, 4)]);
 	unsigned more = gen_int(g, 3);
 
-	if (v == NULL) {
+	if (s->n == MAX_VARS) {
 		pred(g, s, NULL, b);
 		return;
 	}
