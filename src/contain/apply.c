@@ -206,9 +206,19 @@ static int do_link(struct view *v, const struct sandbox_op *op, struct box_err *
 {
 	const char *name;
 	AUTO_FD at = view_open_parent(v, op->dst, &name);
+	char text[4096];
+	ssize_t n;
 
-	if (at < 0 || symlinkat(op->src, at, name) < 0)
+	if (at < 0)
 		return view_fail(err, errno, "make the link", op->dst);
+	if (symlinkat(op->src, at, name) == 0)
+		return 0;
+	if (errno != EEXIST)
+		return view_fail(err, errno, "make the link", op->dst);
+	/* In the box's /tmp an earlier sandbox may have left it. */
+	n = readlinkat(at, name, text, sizeof(text));
+	if (n < 0 || !sv_eq((sv){ text, (size_t)n }, sv_c(op->src)))
+		return view_fail(err, EEXIST, "make the link", op->dst);
 	return 0;
 }
 

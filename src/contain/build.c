@@ -337,8 +337,7 @@ static int hide(struct build *b, const char *path, const struct plan_grant *g)
 		return box_fail(b->err, BOX_EDENIED, 0,
 		    "%s: `deny` entry %s is not what it was when the run judged it", b->s->label,
 		    path);
-	if (tree != NULL && nodes_pin(&b->t, tree, path) < 0)
-		return -1;
+	nodes_pin(&b->t, path);
 	nodes_late(&b->t, op);
 	return 0;
 }

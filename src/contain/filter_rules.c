@@ -37,6 +37,7 @@
 enum {
 	NR_CACHESTAT = 451,
 	NR_FCHMODAT2 = 452,
+	NR_MAP_SHADOW_STACK = 453,
 	NR_FUTEX_WAKE = 454,
 	NR_FUTEX_WAIT = 455,
 	NR_FUTEX_REQUEUE = 456,
@@ -155,7 +156,8 @@ static const int workload[] = { S(execve), S(fork), S(vfork), S(wait4), S(waitid
 	S(mq_open), S(mq_unlink), S(mq_timedsend), S(mq_timedreceive), S(mq_notify),
 	S(mq_getsetattr), S(io_setup), S(io_destroy), S(io_submit), S(io_cancel), S(io_getevents),
 	S(io_pgetevents), S(landlock_create_ruleset), S(landlock_add_rule),
-	S(landlock_restrict_self), S(name_to_handle_at), NR_CACHESTAT, S(process_mrelease) };
+	S(landlock_restrict_self), S(name_to_handle_at), NR_CACHESTAT, NR_MAP_SHADOW_STACK,
+	S(process_mrelease) };
 
 /* Refused by name, so that the program hears "not permitted" and not "no such call". */
 static const int forbidden[] = { S(mount), S(umount2), S(pivot_root), S(chroot), S(move_mount),

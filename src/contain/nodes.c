@@ -202,13 +202,24 @@ void nodes_late(struct nodes *t, struct sandbox_op op)
 		t->late[t->late_n++] = op;
 }
 
-int nodes_pin(struct nodes *t, const struct node *tree, const char *path)
+void nodes_pin(struct nodes *t, const char *path)
 {
-	size_t from = strlen(tree->op.dst);
+	const struct node *tree = NULL;
 
-	if (tree->op.flags & SANDBOX_RO)
-		return 0; /* nothing can be renamed there */
-	for (const char *s = strchr(path + from + 1, '/'); s != NULL; s = strchr(s + 1, '/')) {
+	/* The outermost writable tree: an inner bind may yet be left out (settle), and what is
+	 * read-only by itself may lie in a directory that can be renamed. */
+	for (size_t i = 0; i < t->n; i++) {
+		const struct node *n = &t->v[i];
+
+		if (n->op.kind == SANDBOX_BIND && (n->op.flags & SANDBOX_IS_DIR) &&
+		    !(n->op.flags & (SANDBOX_RO | SANDBOX_OWN)) && view_within(path, n->op.dst) &&
+		    (tree == NULL || strlen(n->op.dst) < strlen(tree->op.dst)))
+			tree = n;
+	}
+	if (tree == NULL)
+		return; /* nothing can be renamed there */
+	for (const char *s = strchr(path + strlen(tree->op.dst) + 1, '/'); s != NULL;
+	     s = strchr(s + 1, '/')) {
 		const char *dir = arena_dup(t->a, (sv){ path, (size_t)(s - path) }).p;
 		bool there = false;
 
@@ -216,11 +227,8 @@ int nodes_pin(struct nodes *t, const struct node *tree, const char *path)
 			there = there || (t->late[i].kind == SANDBOX_PIN &&
 			                     strcmp(t->late[i].dst, dir) == 0);
 		if (!there)
-			nodes_late(t, (struct sandbox_op){ .kind = SANDBOX_PIN,
-			                  .flags = tree->op.flags & (SANDBOX_RO | SANDBOX_NOEXEC),
-			                  .dst = dir });
+			nodes_late(t, (struct sandbox_op){ .kind = SANDBOX_PIN, .dst = dir });
 	}
-	return 0;
 }
 
 /* Directories above every node that are not there by themselves: not below a bind of the host, but

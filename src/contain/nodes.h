@@ -52,6 +52,7 @@ struct node *nodes_tree(struct nodes *t, const char *path);
 struct node *nodes_host_tree(struct nodes *t, const char *path);
 void nodes_rule(struct nodes *t, const char *path, uint32_t rights);
 void nodes_late(struct nodes *t, struct sandbox_op op);
-/* Hold every directory strictly between the bind `tree` and path in place. */
-int nodes_pin(struct nodes *t, const struct node *tree, const char *path);
+/* Hold every directory above path in place that the process could otherwise rename. Grants must all
+ * have been added. */
+void nodes_pin(struct nodes *t, const char *path);
 int nodes_emit(struct nodes *t, struct sandbox_spec *s, struct box_err *err);

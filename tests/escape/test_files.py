@@ -165,6 +165,36 @@ class Names(EscapeTest):
             self.refused(r, "exchange", w + "/a/b", w + "/c")
             self.assertTrue(os.path.exists(w + "/a/b/no/f"))
 
+    def test_nested_grants(self):
+        """A narrower grant between a writable one and a `deny` does not loosen it."""
+        for box in self.each():
+            w = box.w
+            self.protected(box)
+            conf = box.config({"read": [w + "/a"], "write": [w], "exec": [w + "/a/b"], "deny": [w + "/a/b/no"]})
+            r = box.run(conf, ("rename", w + "/a", w + "/a2"), ("rename", w + "/a/b", w + "/b2"), ("read", w + "/a/b/no/f"),
+                ("create", w + "/a/b/no/g"), ("create", w + "/a/b/ok"), ("rename", w + "/a/b/ok", w + "/a/b/ok2"))
+            self.assertEqual(r["rename", w + "/a", w + "/a2"], "EBUSY")
+            self.refused(r, "rename", w + "/a/b", w + "/b2")
+            self.refused(r, "read", w + "/a/b/no/f")
+            self.refused(r, "create", w + "/a/b/no/g")
+            self.assertEqual(r["rename", w + "/a/b/ok", w + "/a/b/ok2"], "OK")
+
+    def test_links_in_tmp(self):
+        """A program reached through a link below /tmp starts more than once: its link is made in the box's own /tmp."""
+        for box in self.each():
+            link = "/tmp/escape-%d-%d" % (os.getpid(), box.uid)
+            os.symlink(box.probe, link)
+            try:
+                conf = box.config({})
+                with open(conf) as f:
+                    text = f.read()
+                box.put(conf, text.replace(box.probe, link))
+                for _ in range(2):
+                    r = box.run(conf, ("read", "/etc/passwd"))
+                    self.assertEqual(r.status, 0, r.err)
+            finally:
+                os.unlink(link)
+
     def test_absent_deny(self):
         """CFG-01, COMP-01: a `deny` on what is not there yet starts, and holds."""
         for box in self.each():

@@ -261,12 +261,30 @@ static void test_deny(void **state)
 	grant(w, PLAN_DENY, "/w/.env");
 	const char *t = good(w);
 
-	HAS("pin     %s/w/a noexec", w->top);
-	HAS("pin     %s/w/a/b noexec", w->top);
+	HAS("pin     %s/w/a", w->top);
+	HAS("pin     %s/w/a/b", w->top);
 	HAS("cover   %s/w/a/b/no", w->top);
 	HAS("cover   %s/w/.env", w->top);
-	HAS_NOT("pin     %s/w noexec", w->top);
+	HAS_NOT("pin     %s/w", w->top);
 	assert_true(strstr(t, "pin     ") < strstr(t, "cover   "));
+}
+
+/* A read grant inside a writable one changes nothing about what can be renamed. */
+static void test_deny_below_both(void **state)
+{
+	struct world *w = *state;
+
+	make_dir(w, "/w/a");
+	make_dir(w, "/w/a/b");
+	make_dir(w, "/w/a/b/no");
+	grant(w, PLAN_WRITE, "/w");
+	grant(w, PLAN_READ, "/w/a");
+	grant(w, PLAN_DENY, "/w/a/b/no");
+	const char *t = good(w);
+
+	HAS("pin     %s/w/a", w->top);
+	HAS("pin     %s/w/a/b", w->top);
+	HAS("cover   %s/w/a/b/no", w->top);
 }
 
 static void test_deny_unseen(void **state)
@@ -291,7 +309,7 @@ static void test_absent_deny(void **state)
 	assert_int_equal(ph.n, 2);
 	const char *t = good(w);
 
-	HAS("pin     %s/w/.x noexec", w->top);
+	HAS("pin     %s/w/.x", w->top);
 	HAS("cover   %s/w/.x/commands", w->top);
 	make_file(w, "/w/.x/used", "x", 0644);
 	contain_placeholders_remove(&ph);
@@ -542,7 +560,7 @@ static void test_minimum(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { T(test_plain), T(test_lists), T(test_nested),
-		T(test_deny), T(test_deny_unseen), T(test_absent_deny),
+		T(test_deny), T(test_deny_below_both), T(test_deny_unseen), T(test_absent_deny),
 		T(test_placeholder_is_not_led_astray), T(test_authority), T(test_replaced_grant),
 		T(test_box_directory), T(test_egress), T(test_leaf), T(test_alias_spares),
 		T(test_exec_entry), T(test_sockets), T(test_env), cmocka_unit_test(test_within),
