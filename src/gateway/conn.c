@@ -422,7 +422,8 @@ static bool step(struct conn *c)
 		if (c->client.failed) {
 			if (stream_spoke_http(&c->client)) {
 				conn_fail(c, 400,
-				    "bad request: plain HTTP inside CONNECT; send http:// URLs to the "
+				    "bad request: plain HTTP inside CONNECT; send http:// URLs to "
+				    "the "
 				    "proxy itself");
 				return true;
 			}

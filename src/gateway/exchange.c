@@ -419,7 +419,7 @@ static bool relay_reply_body(struct conn *c)
 static void finish(struct conn *c)
 {
 	struct exch *x = c->x;
-	bool whole = x->req_done && !x->req_abandoned;
+	bool whole = x->req_done && !x->req_abandoned && !c->up.out_failed;
 	bool up_keep = x->up_keep && whole && !stream_ended(&c->up) && c->up.in.n == 0;
 	bool keep = x->req.keep_alive && whole && !x->close_after && (up_keep || !c->tunnel);
 

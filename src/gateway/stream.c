@@ -271,7 +271,9 @@ bool stream_put(struct stream *s, sv bytes)
 		s->out_at = 0;
 	}
 	buf_put_sv(&s->out, bytes);
-	return buf_ok(&s->out);
+	if (!buf_ok(&s->out))
+		s->out_failed = true; /* a stream with a hole must not go on */
+	return !s->out_failed;
 }
 
 /* One write from the front of the output. false: no progress now. */

@@ -18,8 +18,8 @@ struct event;
 struct event_base;
 struct ssl_st;
 
-#define STREAM_IN_MAX   ((size_t)66 * 1024)  /* one whole request head fits */
-#define STREAM_OUT_HIGH ((size_t)128 * 1024) /* an owner stops producing above this */
+#define STREAM_IN_MAX   ((size_t)66 * 1024) /* one whole request head fits */
+#define STREAM_OUT_HIGH ((size_t)64 * 1024) /* an owner stops producing above this */
 #define STREAM_OUT_MAX                                                                             \
 	((size_t)1 << 20) /* a put above this fails: more than any single message part */
 
@@ -35,13 +35,13 @@ struct stream {
 	uint64_t moved; /* bytes moved so far, both ways: for stall time-outs */
 	bool handshaking;
 	bool http_instead; /* the handshake failed on something like "GET / HTTP/1.1" */
-	bool eof;         /* the peer ended its side properly (FIN; under TLS close_notify) */
-	bool failed;      /* reading failed: nothing more comes in; err says why */
-	bool out_failed;  /* writing failed: output is discarded; reading may go on */
-	bool full;        /* reading stopped because `in` is full */
-	bool wants_write; /* TLS needs to write before it can read */
-	bool wants_read;  /* TLS needs to read before it can write */
-	bool no_more;     /* stream_finish was called */
+	bool eof;          /* the peer ended its side properly (FIN; under TLS close_notify) */
+	bool failed;       /* reading failed: nothing more comes in; err says why */
+	bool out_failed;   /* writing failed: output is discarded; reading may go on */
+	bool full;         /* reading stopped because `in` is full */
+	bool wants_write;  /* TLS needs to write before it can read */
+	bool wants_read;   /* TLS needs to read before it can write */
+	bool no_more;      /* stream_finish was called */
 	bool fin_sent;
 	struct box_err err;
 };
@@ -71,8 +71,8 @@ static inline sv stream_in(const struct stream *s)
 void stream_take(struct stream *s, size_t n);
 /* Give back large storage that is not in use; for a connection that becomes idle. */
 void stream_trim(struct stream *s);
-/* Append to the output. false when it does not fit or writing has failed (the bytes are then
- * dropped). */
+/* Append to the output. false when it does not fit or writing has failed; then nothing more is sent
+ * at all (out_failed), so that the receiver never sees a stream with a hole. */
 bool stream_put(struct stream *s, sv bytes);
 /* Bytes not yet accepted by the kernel. */
 static inline size_t stream_pending(const struct stream *s)

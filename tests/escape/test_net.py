@@ -1,9 +1,21 @@
 """The network rows: raw bytes from inside a real box to its gateway (NET-01 to NET-04). The agent is bash, which can speak to a port and do nothing else."""
+import itertools
 import unittest
 
 from harness import BoxCase, Origin
 
 TAIL = b"GET http://good.test/smuggled HTTP/1.1\r\nHost: good.test\r\n\r\n"
+
+
+def say(case):
+    """bash that writes these bytes to descriptor 3. A long run of one byte is made there: a command line has its limits."""
+    out = ""
+    for byte, run in ((b, len(list(g))) for b, g in itertools.groupby(case)):
+        if run < 1000:
+            out += f"\\x{byte:02x}" * run
+        else:
+            out += f"' >&3; printf -v run '%{run}s' ''; printf '%s' \"${{run// /{chr(byte)}}}\" >&3; printf '"
+    return f"printf '{out}' >&3; "
 
 
 class Net(BoxCase):
@@ -26,8 +38,7 @@ class Net(BoxCase):
         """Each case on a connection of its own; returns the first line of each answer."""
         script = ["port=${HTTP_PROXY##*:}", "set +m"]
         for case in cases:
-            data = "".join(f"\\x{b:02x}" for b in case)
-            script.append(f"exec 3<>/dev/tcp/127.0.0.1/$port; printf '{data}' >&3; "
+            script.append("exec 3<>/dev/tcp/127.0.0.1/$port; " + say(case) +
                           "if IFS= read -r -t 5 line <&3; then echo \"$line\"; else echo none; fi; exec 3>&-")
         r = self.box("--", "\n".join(script))
         lines = r.out.splitlines()
@@ -49,7 +60,7 @@ class Net(BoxCase):
         self.assertEqual((self.good.requests, self.evil.connections), ([], 0))
         self.assertFalse([r for r in self.records() if r.verdict == "permit" and not r.target.startswith("good.test:")])
         lines = self.send([b"GET http://GOOD.test./a/%2e%2e/b HTTP/1.1\r\nHost: good.TEST\r\n\r\n"])
-        self.assertEqual(lines, ["HTTP/1.1 200 OK\r"])
+        self.assertEqual(lines, ["HTTP/1.1 200 OK"])
         self.assertEqual(self.requests()[-1], ("good.test:80/b", "permit"))
         self.assertEqual(self.good.requests[0][:2], ("GET", "/b"))
 
@@ -72,12 +83,14 @@ class Net(BoxCase):
         begun = [chunked + c + TAIL for c in (b"+5\r\nhello\r\n0\r\n\r\n", b"5 \r\nhello\r\n0\r\n\r\n", b"0x5\r\nhello\r\n0\r\n\r\n", b"1" * 17 + b"\r\nhello",
                                               b"5\r\nhelloXX0\r\n\r\n", b"5;" + b"a" * 65536 + b"\r\nhello\r\n0\r\n\r\n")]
         for case, line in zip(begun, self.send(begun)):
-            self.assertRegex(line, r"^HTTP/1\.1 400 ", case[:200])
-        self.assertFalse([r for r in self.good.requests if r[1] == "/smuggled"])
+            # The head was decided and sent on; this origin does not wait for the body, so its answer may come first.
+            self.assertRegex(line, r"^HTTP/1\.1 (400|200) ", case[:200])
+        self.assertFalse([r for r in self.good.requests if r[1] != "/x"])
+        self.assertFalse([t for t, v in self.requests() if t != "good.test:80/x"])
         self.forget_records()
         before = len(self.good.requests)
         whole = [head + b"Content-Length: 5\r\n\r\nhello", b"GET http://good.test/y HTTP/1.1\r\nHost: good.test\r\nContent-Length: 2\r\n\r\nab"]
-        self.assertEqual(self.send(whole), ["HTTP/1.1 200 OK\r"] * 2)
+        self.assertEqual(self.send(whole), ["HTTP/1.1 200 OK"] * 2)
         arrived = self.good.requests[before:]
         self.assertEqual([t for t, v in self.requests()], [f"good.test:80{r[1]}" for r in arrived])
         self.assertEqual([(r[0], r[3]) for r in arrived], [("POST", b"hello"), ("GET", b"ab")])
@@ -87,7 +100,7 @@ class Net(BoxCase):
         hosts = [b"169.254.169.254", b"169.254.170.2", b"[::ffff:169.254.169.254]", b"[64:ff9b::a9fe:a9fe]", b"[2002:a9fe:a9fe::]", b"[::a9fe:a9fe]",
                  b"[fd00:ec2::254]", b"[fe80::1]", b"100.100.100.200", b"metadata.google.internal", b"METADATA.google.internal."]
         for host, line in zip(hosts, self.send([b"GET http://" + h + b"/ HTTP/1.1\r\nHost: " + h + b"\r\n\r\n" for h in hosts])):
-            self.assertEqual(line, "HTTP/1.1 403 Forbidden\r", host)
+            self.assertEqual(line, "HTTP/1.1 403 Forbidden", host)
 
 
 if __name__ == "__main__":
