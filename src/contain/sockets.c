@@ -60,7 +60,10 @@ static void walk_dir(struct walk *w, int fd, const char *path, int depth)
 		type = e->d_type;
 		if (type == DT_UNKNOWN &&
 		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-			type = IFTODT(st.st_mode); /* some file systems do not say */
+			type = S_ISDIR(st.st_mode) ? DT_DIR
+			       : S_ISSOCK(st.st_mode)
+			           ? DT_SOCK
+			           : DT_UNKNOWN; /* some file systems do not say */
 		if (type != DT_DIR && type != DT_SOCK)
 			continue;
 		n = snprintf(sub, sizeof(sub), "%s/%s", path, e->d_name);
