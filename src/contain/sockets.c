@@ -34,6 +34,18 @@ static bool denied(const struct walk *w, const char *path)
 	return false;
 }
 
+/* DT_DIR, DT_SOCK or something else; some file systems do not say it in the directory. */
+static unsigned char entry_type(int dir, const struct dirent *e)
+{
+	struct stat st;
+
+	if (e->d_type != DT_UNKNOWN || fstatat(dir, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return e->d_type;
+	if (S_ISDIR(st.st_mode))
+		return DT_DIR;
+	return S_ISSOCK(st.st_mode) ? DT_SOCK : DT_UNKNOWN;
+}
+
 /* Takes fd. Names come from the directory alone; nothing is followed or opened but directories. */
 static void walk_dir(struct walk *w, int fd, const char *path, int depth)
 {
@@ -47,7 +59,6 @@ static void walk_dir(struct walk *w, int fd, const char *path, int depth)
 	while ((e = readdir(d)) != NULL) {
 		char sub[PATH_MAX];
 		unsigned char type;
-		struct stat st;
 		int n;
 
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
@@ -57,13 +68,7 @@ static void walk_dir(struct walk *w, int fd, const char *path, int depth)
 			break;
 		}
 		w->left--;
-		type = e->d_type;
-		if (type == DT_UNKNOWN &&
-		    fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-			type = S_ISDIR(st.st_mode) ? DT_DIR
-			       : S_ISSOCK(st.st_mode)
-			           ? DT_SOCK
-			           : DT_UNKNOWN; /* some file systems do not say */
+		type = entry_type(dirfd(d), e);
 		if (type != DT_DIR && type != DT_SOCK)
 			continue;
 		n = snprintf(sub, sizeof(sub), "%s/%s", path, e->d_name);
