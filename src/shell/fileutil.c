@@ -353,12 +353,12 @@ sv shf_base(const char *path)
 	return (sv){ path + cut + 1, n - (size_t)(cut + 1) };
 }
 
-const char *shf_join(struct sh_io *io, const char *dir, sv name)
+const char *shf_join(struct arena *a, const char *dir, sv name)
 {
 	size_t n = strlen(dir);
 
 	return arena_printf(
-	    io->arena, "%s%s" SV_FMT, dir, n != 0 && dir[n - 1] != '/' ? "/" : "", SV_ARG(name));
+	    a, "%s%s" SV_FMT, dir, n != 0 && dir[n - 1] != '/' ? "/" : "", SV_ARG(name));
 }
 
 char *shf_strip(struct sh_io *io, const char *arg)
@@ -382,8 +382,7 @@ static void on_entry(void *arg, const struct files_entry *e, const struct files_
 
 	if (l->n == l->cap) {
 		size_t cap = l->cap != 0 ? l->cap * 2 : 32;
-		struct shf_entry *p =
-		    arena_grow(l->io->arena, l->v, l->n, cap, sizeof(struct shf_entry));
+		struct shf_entry *p = arena_grow(l->a, l->v, l->n, cap, sizeof(struct shf_entry));
 
 		if (p == NULL) {
 			l->full = true;
@@ -392,9 +391,9 @@ static void on_entry(void *arg, const struct files_entry *e, const struct files_
 		l->v = p;
 		l->cap = cap;
 	}
-	l->v[l->n] = (struct shf_entry){ .name = arena_dup(l->io->arena, sv_c(e->name)).p,
-		.type = e->type,
-		.has_stat = st != NULL };
+	l->v[l->n] = (struct shf_entry){
+		.name = arena_dup(l->a, sv_c(e->name)).p, .type = e->type, .has_stat = st != NULL
+	};
 	if (st != NULL)
 		l->v[l->n].st = *st;
 	if (l->v[l->n].name == NULL)
@@ -403,9 +402,10 @@ static void on_entry(void *arg, const struct files_entry *e, const struct files_
 		l->n++;
 }
 
-int shf_list(struct sh_io *io, const char *path, bool stat_entries, struct shf_list *l)
+int shf_list(
+    struct sh_io *io, struct arena *a, const char *path, bool stat_entries, struct shf_list *l)
 {
-	*l = (struct shf_list){ .io = io };
+	*l = (struct shf_list){ .a = a };
 	if (files_list(io->files, path, stat_entries, on_entry, l) != 0)
 		return -1;
 	if (l->full)

@@ -53,8 +53,8 @@ bool shf_mode_is_plain(const struct shf_mode *m, mode_t *set, mode_t *clear, mod
 
 /* The last name of a path, without slashes behind it: a view into path ("/" for the root). */
 sv shf_base(const char *path);
-/* "dir/name" in the arena, without doubling slashes. */
-const char *shf_join(struct sh_io *io, const char *dir, sv name);
+/* "dir/name" in an arena, without doubling slashes; NULL without room. */
+const char *shf_join(struct arena *a, const char *dir, sv name);
 /* The operand without slashes at its end ("/" stays), in the arena. */
 char *shf_strip(struct sh_io *io, const char *arg);
 /* Ask on descriptor 2 and read a line of standard input: does it begin with y or Y? */
@@ -70,8 +70,10 @@ struct shf_entry {
 struct shf_list {
 	struct shf_entry *v;
 	size_t n, cap;
-	struct sh_io *io;
+	struct arena *a;
 	bool full;
 };
-/* List a folder into *l, in the arena. -1: files_error() says why. */
-int shf_list(struct sh_io *io, const char *path, bool stat_entries, struct shf_list *l);
+/* List a folder into *l, all of it in arena a: one per folder where folders are walked, so that a walk holds only what is above it. -1:
+ * files_error() says why. */
+int shf_list(
+    struct sh_io *io, struct arena *a, const char *path, bool stat_entries, struct shf_list *l);
