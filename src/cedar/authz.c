@@ -45,10 +45,23 @@ struct arena *cedar_eval_arena(struct cedar_eval *ev)
 	return pv != NULL ? &pv->request : NULL;
 }
 
+/* Empty an arena. When it had grown to several blocks it gets one of the whole size, so that the next use allocates nothing. */
+static void recycle(struct arena *a)
+{
+	size_t had = a->total;
+
+	arena_reset(a);
+	if (a->total == had)
+		return;
+	arena_free(a);
+	(void)arena_alloc(a, had, 1); /* without room the arena grows again, as before */
+	arena_reset(a);
+}
+
 void cedar_eval_reset(struct cedar_eval *ev)
 {
 	if (ev->priv != NULL)
-		arena_reset(&ev->priv->request);
+		recycle(&ev->priv->request);
 }
 
 static bool stack_room(struct cedar_eval_priv *pv, size_t n)
@@ -309,7 +322,7 @@ static int find_candidates(const struct cedar_policies *ps, struct cedar_eval_pr
 {
 	if (!vector_room(pv, ps->n + 1) || !stack_room(pv, ps->g.max_stack))
 		return box_nomem(err, "a decision");
-	arena_reset(&pv->scratch);
+	recycle(&pv->scratch);
 	pv->n_cand = 0;
 	pv->n_error = 0;
 	if (++pv->round == 0) {
@@ -419,7 +432,7 @@ int cedar_eval_expr(struct cedar_syms *t, struct cedar_eval *ev, const struct ce
 	(void)t;
 	if (pv == NULL)
 		return box_nomem(err, "an evaluation");
-	arena_reset(&pv->scratch);
+	recycle(&pv->scratch);
 	ds = cedar_diags_in(&pv->scratch);
 	g.a = &pv->scratch;
 	if (cedar_compile_expr(&g, e, slot, &ds, &start) < 0) {
