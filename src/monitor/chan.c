@@ -32,7 +32,8 @@ struct chan {
 	struct ipc_msg msg;
 	struct out_frame *out, **out_last;
 	size_t out_bytes;
-	bool ending; /* on_end is due or done */
+	bool handling; /* msg is in use */
+	bool ending;   /* on_end is due or done */
 	bool ended;
 	struct loop_timer *reaper;
 	char why[256];
@@ -119,12 +120,11 @@ static void flush(struct chan *c)
 		break_later(c, err.msg);
 }
 
-static void on_ready(void *arg, uint32_t events)
+void chan_drain(struct chan *c)
 {
-	struct chan *c = arg;
-
-	if ((events & EPOLLOUT) != 0)
-		flush(c);
+	if (c->handling)
+		return;
+	c->handling = true;
 	/* A bounded number of frames a turn, so that one busy peer does not starve the others. */
 	for (int i = 0; i < 32 && !c->ending; i++) {
 		struct box_err err = { 0 };
@@ -132,14 +132,21 @@ static void on_ready(void *arg, uint32_t events)
 
 		if (r < 0 && err.sys == EAGAIN)
 			break;
-		if (r == 0 || (r < 0 && err.sys == ECONNRESET)) {
+		if (r == 0 || (r < 0 && err.sys == ECONNRESET))
 			break_later(c, "");
-			break;
-		}
-
-		if (r < 0 || ipc_dispatch(c->ops->table, c->state, c->ctx, &c->msg, &err) != 0)
+		else if (r < 0 || ipc_dispatch(c->ops->table, c->state, c->ctx, &c->msg, &err) != 0)
 			break_later(c, err.msg);
 	}
+	c->handling = false;
+}
+
+static void on_ready(void *arg, uint32_t events)
+{
+	struct chan *c = arg;
+
+	if ((events & EPOLLOUT) != 0)
+		flush(c);
+	chan_drain(c);
 }
 
 struct chan *chan_new(struct loop *loop, struct decider *decider, int fd,

@@ -26,6 +26,8 @@ struct chan *chan_new(struct loop *loop, struct decider *decider, int fd,
 /* End it from our side: on_end is called with why NULL. Safe inside a handler. */
 void chan_end(struct chan *c);
 
+/* Handle what has arrived already, now: an outcome that was sent before a question on another channel is to be known when that is decided. */
+void chan_drain(struct chan *c);
 /* States select rows of the table; a chan starts in state 1. */
 void chan_set_state(struct chan *c, uint32_t state);
 uint32_t chan_state(const struct chan *c);

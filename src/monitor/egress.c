@@ -62,6 +62,7 @@ static int on_ask_connect(void *ctx, struct ipc_msg *msg, struct box_err *err)
 	(void)rd_u32(&msg->body); /* the sandbox */
 	if (!rd_done(&msg->body) || a.host.n == 0 || a.port == 0)
 		return box_fail(err, BOX_EDENIED, 0, "a malformed connect question");
+	monitor_drain(m);
 	return chan_decide(m->dial.chan, msg->id, &a, 1, (sv){ NULL, 0 }, err);
 }
 
@@ -249,6 +250,7 @@ static int on_ask_http(void *ctx, struct ipc_msg *msg, struct box_err *err)
 			         "(inject = \"always\")",
 			    SV_ARG(r->plan->name));
 	}
+	monitor_drain(m);
 	answer = malloc(sizeof(*answer));
 	if (answer == NULL)
 		return box_nomem(err, "an answer");

@@ -159,6 +159,7 @@ static int on_ask(void *ctx, struct ipc_msg *msg, struct box_err *err)
 	}
 	if (!rd_done(&msg->body))
 		return box_fail(err, BOX_EDENIED, 0, "a malformed batch");
+	monitor_drain(m);
 	return chan_decide(m->files.chan, msg->id, asks, n, (sv){ NULL, 0 }, err);
 }
 

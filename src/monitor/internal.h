@@ -81,12 +81,16 @@ struct monitor {
 
 	int exit_status; /* of the run */
 	bool agent_ended;
+	bool draining; /* inside monitor_drain */
 	bool stopping;
 	int stop_signal; /* SIGTERM, SIGHUP: why the run is being stopped */
 	bool failed;     /* the box itself failed */
 	char why[BOX_ERR_MSG_MAX];
 };
 
+/* Before a question is decided: take in every outcome that its asker, or whoever acted on another worker's answer, may already have seen.
+ * Channels are ordered in themselves only. */
+void monitor_drain(struct monitor *m);
 /* The box cannot go on: remember the first reason, stop the loop. */
 void monitor_fail(struct monitor *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -124,6 +128,7 @@ void session_signal(struct session *s, int sig);
 /* The alias is gone: hang up. */
 void session_hangup(struct session *s);
 void sessions_end(struct monitor *m);
+void sessions_drain(struct monitor *m);
 /* What became of a tool that the session asked for: its view was built and the program executed; it could not be started (text for the agent); it ended. */
 void session_tool_started(struct session *s, uint32_t tool);
 void session_tool_refused(struct session *s, uint32_t tool, const char *text);

@@ -55,6 +55,21 @@ void monitor_fail(struct monitor *m, const char *fmt, ...)
 	loop_stop(m->loop);
 }
 
+void monitor_drain(struct monitor *m)
+{
+	if (m->draining)
+		return; /* a question among what is being taken in: the rest follows it */
+	m->draining = true;
+	if (m->gateway.chan != NULL)
+		chan_drain(m->gateway.chan);
+	if (m->dial.chan != NULL)
+		chan_drain(m->dial.chan);
+	if (m->files.chan != NULL)
+		chan_drain(m->files.chan);
+	sessions_drain(m);
+	m->draining = false;
+}
+
 /* ------------------------------------------------------------------------------ before */
 
 /* Before any secret is read: no core, no ptrace, no /proc/<pid>/mem for others. Both are read back. */

@@ -165,6 +165,7 @@ static int on_ask_exec(void *ctx, struct ipc_msg *msg, struct box_err *err)
 
 	if (!ask_read_command(&msg->body, &arena, &a) || !rd_done(&msg->body))
 		return malformed(err);
+	monitor_drain(c->session->m);
 	return chan_decide(c->chan, msg->id, &a, 1, c->session->traceparent, err);
 }
 
@@ -194,6 +195,7 @@ static int on_ask_spawn(void *ctx, struct ipc_msg *msg, struct box_err *err)
 		return malformed(err);
 	a.credential_reads = sandbox_credential_reads(
 	    m, expand_home(m, &arena, a.program_path), &a.credential_reads_n);
+	monitor_drain(c->session->m);
 	return chan_decide(c->chan, msg->id, &a, 1, c->session->traceparent, err);
 }
 
@@ -657,6 +659,13 @@ void session_hangup(struct session *s)
 	s->kill_timer = loop_after(s->m->loop, HANGUP_MS, on_hangup_timer, s);
 	if (s->kill_timer == NULL)
 		on_hangup_timer(s);
+}
+
+void sessions_drain(struct monitor *m)
+{
+	for (struct session *s = m->sessions; s != NULL; s = s->next)
+		for (struct shell_chan *c = s->chans; c != NULL; c = c->next)
+			chan_drain(c->chan);
 }
 
 void sessions_end(struct monitor *m)
