@@ -56,11 +56,10 @@ class Box:
             os.mkdir(d)
         self.secret = os.path.join(self.outside, "f")
         self.put(self.secret, "secret")
-        # The probe is executed by its own path: a copy that the ordinary user can read.
+        # Copies that the ordinary user can execute, wherever the build folder is.
         self.bin = os.path.join(self.top, "bin")
         os.mkdir(self.bin)
-        self.probe = os.path.join(self.bin, "probe")
-        shutil.copy(PROBE, self.probe)
+        self.probe, self.drive, self.launch = (shutil.copy(p, self.bin) for p in (PROBE, DRIVE, LAUNCH))
         self.own()
 
     def put(self, path, text):
@@ -98,7 +97,7 @@ class Box:
         args = []
         for p in probes:
             args += (["+"] if args else []) + list(p)
-        cmd = [DRIVE, "--launcher", LAUNCH, "--config", config, "--home", self.home, *options, "--", *args]
+        cmd = [self.drive, "--launcher", self.launch, "--config", config, "--home", self.home, *options, "--", *args]
         if os.geteuid() == 0 and self.uid != 0:
             cmd = ["setpriv", "--reuid=%d" % self.uid, "--regid=%d" % self.uid, "--clear-groups", *cmd]
         return cmd
