@@ -370,6 +370,7 @@ int sh_start_program(struct shell *sh, struct sh_cmdline *c, struct sh_member *m
 		m->ticket = c->ticket;
 		c->ticket.have = false;
 		sh_done(sh, &m->ticket, r);
+		m->ticket.have = false;
 		return r;
 	}
 	sh_vars_environ(sh, &env);
@@ -383,8 +384,10 @@ int sh_start_program(struct shell *sh, struct sh_cmdline *c, struct sh_member *m
 	sh_vec_fini(&env);
 	m->ticket = c->ticket;
 	c->ticket.have = false;
-	if (r != 0)
+	if (r != 0) {
 		sh_done(sh, &m->ticket, r);
+		m->ticket.have = false;
+	}
 	return r;
 }
 
