@@ -110,7 +110,7 @@ static bool relative(const char **p, struct tm *tm, int64_t *add)
 		{ "fortnight", 1209600, 0 }, { "month", 0, 1 }, { "year", 0, 12 } };
 	const char *q = *p;
 	char *end;
-	long n = 1;
+	long n = 1, sign = 1;
 	bool ago = false;
 
 	if (strncasecmp(q, "next ", 5) == 0) {
@@ -119,10 +119,16 @@ static bool relative(const char **p, struct tm *tm, int64_t *add)
 		n = -1;
 		q += 5;
 	} else {
+		if ((*q == '+' || *q == '-') && q[1] == ' ') {
+			sign = *q == '-' ? -1 : 1;
+			q += strspn(q + 1, " ") + 1;
+		}
 		n = strtol(q, &end, 10);
 		if (end == q)
-			n = 1;
-		else if (n > 100000000 || n < -100000000)
+			n = sign;
+		else
+			n *= sign;
+		if (n > 100000000 || n < -100000000)
 			return false;
 		q = end != q ? end : q;
 	}

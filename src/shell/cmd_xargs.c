@@ -323,7 +323,7 @@ static int options(struct xa *x, struct sh_getopt *g)
 		case 'x':
 			x->exit_if_too_long = true;
 			break;
-		case 'P': /* commands run one after the other: the decisions of each stay together */
+		case 'P': /* commands run one after the other: their decisions stay together */
 			ok = shcmd_number(g->arg, 0, INT32_MAX, &v);
 			break;
 		case SH_OPT_HELP:

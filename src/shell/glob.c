@@ -117,7 +117,7 @@ static void list(struct gl *g, const char *prefix, struct names *n)
 }
 
 /* ** as a whole component: this folder and all below, links not followed. */
-static void walk_star_star(struct gl *g, const char *prefix, sv rest)
+static void walk_star_star(struct gl *g, const char *prefix, sv rest, bool dirs)
 {
 	struct names n = { .g = g, .all = true, .dots = (g->sh->shopts & SH_S_DOTGLOB) != 0 };
 
@@ -128,10 +128,13 @@ static void walk_star_star(struct gl *g, const char *prefix, sv rest)
 		for (size_t i = 0; i < n.v.n; i++) {
 			char *path = concat(g->a, prefix, n.v.v[i]);
 
-			if (rest.n == 0)
+			if (rest.n == 0 && !dirs)
 				sh_vec_push(&g->found, sh_xstrdup(path));
-			if (n.types.v[i][0] == 'd')
-				walk_star_star(g, concat(g->a, path, "/"), rest);
+			if (n.types.v[i][0] == 'd') {
+				if (rest.n == 0 && dirs)
+					sh_vec_push(&g->found, sh_xprintf("%s/", path));
+				walk_star_star(g, concat(g->a, path, "/"), rest, dirs);
+			}
 		}
 	}
 	g->depth--;
@@ -162,7 +165,9 @@ static void walk(struct gl *g, const char *prefix, sv rest)
 		return;
 	}
 	if ((g->sh->shopts & SH_S_GLOBSTAR) != 0 && sv_eq(first, SV("**"))) {
-		walk_star_star(g, prefix, sv_sub(after, slashes, after.n));
+		if (after.n == slashes && prefix[0] != '\0')
+			sh_vec_push(&g->found, sh_xstrdup(prefix));
+		walk_star_star(g, prefix, sv_sub(after, slashes, after.n), slashes != 0);
 		return;
 	}
 	list(g, prefix, &n);

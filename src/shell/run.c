@@ -137,7 +137,10 @@ static void enter(struct shell *sh, const char *cwd)
 	const char *pwd = sh_var_get(sh, "PWD");
 	char *logical;
 
-	if (files_chdir(sh->files, cwd, &out) != 0) {
+	/* The workspace is where a shell starts anyway: nothing to decide. */
+	if (strcmp(cwd, sh->workspace) == 0) {
+		buf_put_c(&out, cwd);
+	} else if (files_chdir(sh->files, cwd, &out) != 0) {
 		sh_msg(
 		    sh, "%s: %s; starting in %s", cwd, files_error(sh->files)->text, sh->workspace);
 	} else {

@@ -137,7 +137,7 @@ static void vmessage(struct sh_io *io, const char *prefix, const char *fmt, va_l
 
 static const char *prefix_of(struct sh_io *io)
 {
-	const char *p = (io->cmd->flags & SHCMD_UTILITY) != 0
+	const char *p = (io->cmd->flags & SHCMD_BUILTIN) == 0
 	                    ? arena_printf(io->arena, "%s: ", io->name)
 	                    : arena_printf(io->arena, "strands-shell: %s: ", io->name);
 
@@ -563,7 +563,7 @@ static int settle(struct shell *sh, struct sh_io *io, int status)
 	if (e == EPIPE && !(sh->trap[SIGPIPE] != NULL && sh->trap[SIGPIPE][0] == '\0')) {
 		/* A program of its own would have died of SIGPIPE; a builtin takes the shell with
 		 * it. */
-		if ((io->cmd->flags & SHCMD_UTILITY) == 0 && sh->trap[SIGPIPE] == NULL) {
+		if ((io->cmd->flags & SHCMD_BUILTIN) != 0 && sh->trap[SIGPIPE] == NULL) {
 			sh->status = 128 + SIGPIPE;
 			sh->flow = SH_FLOW_EXIT;
 		}

@@ -61,6 +61,26 @@ void sh_func_set(struct shell *sh, const char *name, struct sh_node *body)
 	sh->funcs = f;
 }
 
+/* FUNCNAME: the running functions, innermost first; unset outside. */
+static void set_funcname(struct shell *sh)
+{
+	struct sh_var *v;
+
+	if (sh->func_names.n == 0) {
+		(void)sh_var_unset(sh, "FUNCNAME");
+		return;
+	}
+	if (sh_var_make_array(sh, "FUNCNAME", false) != 0)
+		return;
+	v = sh_var_raw(sh, "FUNCNAME");
+	if (v == NULL)
+		return;
+	sh_var_clear_elems(v);
+	for (size_t i = 0; i < sh->func_names.n; i++)
+		(void)sh_var_set_index(
+		    sh, "FUNCNAME", (int64_t)i, sh->func_names.v[sh->func_names.n - 1 - i], false);
+}
+
 int sh_call_function(struct shell *sh, struct sh_func *f, int argc, char **argv)
 {
 	char **params = sh->params;
@@ -78,6 +98,7 @@ int sh_call_function(struct shell *sh, struct sh_func *f, int argc, char **argv)
 		sh->params[i - 1] = sh_xstrdup(argv[i]);
 	sh_scope_push(sh, true);
 	sh_vec_push(&sh->func_names, sh_xstrdup(f->name));
+	set_funcname(sh);
 	f->calls++;
 	sh->depth++;
 	sh->calls++;
@@ -99,6 +120,7 @@ int sh_call_function(struct shell *sh, struct sh_func *f, int argc, char **argv)
 	free(sh->func_names.v[--sh->func_names.n]);
 	sh->func_names.v[sh->func_names.n] = NULL;
 	sh_scope_pop(sh);
+	set_funcname(sh);
 	for (size_t i = 0; i < sh->nparams; i++)
 		free(sh->params[i]);
 	free(sh->params);

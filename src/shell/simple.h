@@ -19,7 +19,8 @@ struct sh_cmdline {
 	struct sh_func *func;
 	const struct sh_cmd *cmd;
 	char *path; /* of a program; in the arena */
-	/* SH_K_PROGRAM: errno of a spelled path that names no program; decided all the same, so that a
+	/* SH_K_PROGRAM: errno of a spelled path that names no program; decided all the same, so
+	 * that a
 	 * refusal says nothing about what is there. 0: there is one. */
 	int missing;
 	struct sh_ticket ticket;
