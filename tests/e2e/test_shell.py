@@ -43,7 +43,8 @@ class Reading(BoxCase):
     def test_the_alias_passes_stdin_directory_and_environment(self):
         r = self.sh("cat", stdin="from outside\n")
         self.assertEqual((r.status, r.out), (0, "from outside\n"), r.err)
-        self.config(command='["/usr/bin/env", "-C", "%s/sub"]' % self.app)
+        # The agent must be able to go there itself: names, no contents.
+        self.config(command='["/usr/bin/env", "-C", "%s/sub"]' % self.app, agent=f'[agent.filesystem]\nlist = ["{self.app}"]\n')
         r = self.sh("cat x.txt; pwd")
         self.assertEqual(r.out, "x\n" + os.path.join(self.app, "sub") + "\n", r.err)
         r = self.box("--", "GREETING=hello", "zsh", "-c", "echo $GREETING $HOME")
