@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,19 +48,32 @@ int verb_usage(const struct verb *v, const char *fmt, ...)
 	return 2;
 }
 
+/* Cut the last component off. */
+static bool parent(char *path)
+{
+	char *slash = strrchr(path, '/');
+
+	if (slash == NULL || slash == path)
+		return false;
+	*slash = '\0';
+	return true;
+}
+
 const char *verb_program_dir(void)
 {
-	static char dir[4096];
+	static char dir[4096], beside[4096 + 32];
 	ssize_t n = readlink("/proc/self/exe", dir, sizeof(dir) - 1);
-	char *slash;
 
 	if (n <= 0)
 		return "";
 	dir[n] = '\0';
-	slash = strrchr(dir, '/');
-	if (slash != NULL)
-		*slash = '\0';
-	return dir;
+	if (!parent(dir))
+		return "";
+	(void)snprintf(beside, sizeof(beside), "%s/box-launch", dir); /* fits */
+	if (access(beside, F_OK) == 0 || !parent(dir))
+		return dir; /* a build's bin/, or an unpacked archive */
+	(void)snprintf(beside, sizeof(beside), "%s/libexec/boxwood", dir); /* fits: installed */
+	return beside;
 }
 
 const char *verb_option(int argc, char **argv, int *i, const char *name, int *missing)

@@ -13,7 +13,7 @@ extern const struct verb verb_run, verb_check, verb_log;
 
 /* "box: <text>" and where help is; returns 2. */
 int verb_usage(const struct verb *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The folder of the running executable, where its helpers are; "" when /proc is not there. Static storage. */
+/* Where the helpers are: next to the running executable, or in ../libexec/boxwood when installed; "" without /proc. Static storage. */
 const char *verb_program_dir(void);
 
 /* The value of an option "--name VALUE" or "--name=VALUE" at argv[*i]; *i moves on. NULL: argv[*i] is another argument, or the value is missing (*missing is then 1). */
