@@ -26,6 +26,7 @@
 
 #define SYSTEM_ROOTS "/etc/ssl/certs/ca-certificates.crt"
 #define STOP_MS      1000 /* between SIGTERM and SIGKILL */
+#define SPARE_MS     25   /* from the start of the agent to that of the first shell in reserve */
 
 struct run {
 	const struct monitor_options *o;
@@ -320,8 +321,8 @@ static int start(struct run *r, struct box_err *err)
 		return -1;
 	if (sandbox_start_agent(m, err) != 0)
 		return -1;
-	/* While the agent starts, what it will need first starts beside it. */
-	(void)loop_after(m->loop, 5, prepare_spare, m); /* without memory: on demand */
+	/* What the agent will need first is started beside it, a little later: an agent that ends at once never pays. */
+	(void)loop_after(m->loop, SPARE_MS, prepare_spare, m); /* without memory: on demand */
 	return 0;
 }
 
