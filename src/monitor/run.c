@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <openssl/crypto.h>
+
 #include "base/fd.h"
 #include "base/log.h"
 #include "config/boxdir.h"
@@ -83,6 +85,9 @@ static int harden(struct box_err *err)
 		return box_fail(err, BOX_ESYS, errno, "switch core files off");
 	if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_GET_DUMPABLE) != 0)
 		return box_fail(err, BOX_ESYS, errno, "make the process undumpable");
+	/* No configuration file, no modules: OPENSSL_CONF and its kin are not ours to follow. */
+	if (OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) != 1)
+		return box_fail(err, BOX_ESYS, 0, "start the cryptographic library");
 	return 0;
 }
 
