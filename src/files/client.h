@@ -129,7 +129,8 @@ enum files_tree_event {
 /* sys is EINVAL and text one of these for an operand that cannot be copied or moved where it should go. */
 #define FILES_SAME_FILE "source and destination are the same file"
 #define FILES_INTO_SELF "the destination lies inside the source"
-#define FILES_OVER_DIR  "a folder is in the way"                       /* sys EISDIR */
+#define FILES_DANGLING  "not written through a dangling link" /* sys ENOENT */
+#define FILES_OVER_DIR  "a folder is in the way"              /* sys EISDIR */
 #define FILES_OVER_FILE "a folder cannot replace what is not a folder" /* sys ENOTDIR */
 /* on() with FILES_TREE_DID has e->why FILES_OK and e->sys 1 for a folder, else 0. With FILES_TREE_ERROR and FILES_ERRNO, e->path is set (policy spelling)
  * when the destination is what failed. */

@@ -528,7 +528,7 @@ static void on_mon(evutil_socket_t fd, short what, void *arg)
 
 		if (got < 0 && s->err.sys == EAGAIN)
 			return;
-		if (got == 0) {
+		if (got == 0 || (got < 0 && s->err.sys == ECONNRESET)) {
 			s->stop = true; /* the box ended */
 			return;
 		}

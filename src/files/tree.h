@@ -33,6 +33,7 @@ struct node {
 	const char *why; /* text for err, when strerror does not say it */
 	sv dst_path; /* operand, or a child whose destination is a followed link: canonical; else empty (parent's + name) */
 	sv link;     /* text of a link to be copied */
+		uint32_t children, children_n; /* of a folder that was read: they stand together */
 	uint8_t eff_n;
 	uint8_t dst;   /* enum tree_dst */
 	bool asked;    /* in the question under way */
@@ -85,7 +86,8 @@ struct tree {
 	uint32_t batches_n, batches_cap;
 	uint32_t effs; /* effects permitted so far */
 
-	uint32_t pass; /* of TREE_ACT: see tree_act.c */
+		uint32_t pass;   /* of TREE_ACT: see tree_act.c */
+	uint32_t *order; /* in which nodes are worked on: a folder before its content, or (remove, chmod) after it */
 	struct held_dir src_dir, dst_dir;
 	int copy_in, copy_out; /* a file copy under way */
 	bool any_error;

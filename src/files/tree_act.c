@@ -1,7 +1,7 @@
 /* Trees: doing what was decided, object by object. Every folder is found again by its canonical path without a link on the way, every name is compared
  * with the planned identity directly before it is used. See tree.h.
  *
- * Passes. remove, chmod: one, last node first (content before its folder). copy: first to last, then folders' modes and times last to first. move: the
+ * Passes. remove, chmod: one, content before its folder. copy: folders first, then their modes and times from the end. move: the
  * operands are renamed; those that meet another file system are copied (second pass), finished (third) and removed (fourth). */
 #include <errno.h>
 #include <fcntl.h>
@@ -263,15 +263,51 @@ static int rename_one(struct tree *t, uint32_t i)
 
 enum { PASS_FIRST, PASS_COPY, PASS_FINISH, PASS_REMOVE, PASS_END };
 
-static bool is_backward(const struct tree *t, uint32_t pass)
+static bool is_backward(uint32_t pass)
 {
 	switch (pass) {
 	case PASS_FIRST:
-		return t->op == FILES_TREE_REMOVE || t->op == FILES_TREE_CHMOD;
 	case PASS_COPY:
 		return false;
 	}
 	return true;
+}
+
+/* The nodes as one would walk them: operand by operand, a folder's content as it was read. */
+static int make_order(struct tree *t)
+{
+	bool post = t->op == FILES_TREE_REMOVE || t->op == FILES_TREE_CHMOD;
+	struct {
+		uint32_t node, next;
+	} stack[WALK_DEPTH_MAX];
+	uint32_t n = 0, depth = 0;
+
+	t->order = reallocarray(NULL, t->n != 0 ? t->n : 1, sizeof(*t->order));
+	if (t->order == NULL)
+		return -1;
+	for (uint32_t root = 0; root < t->operands; root++) {
+		stack[depth].node = root;
+		stack[depth++].next = 0;
+		if (!post)
+			t->order[n++] = root;
+		while (depth > 0) {
+			const struct node *v = &t->v[stack[depth - 1].node];
+
+			if (stack[depth - 1].next == v->children_n || depth == WALK_DEPTH_MAX) {
+				depth--;
+				if (post)
+					t->order[n++] = stack[depth].node;
+				continue;
+			}
+			uint32_t child = v->children + stack[depth - 1].next++;
+
+			stack[depth].node = child;
+			stack[depth++].next = 0;
+			if (!post)
+				t->order[n++] = child;
+		}
+	}
+	return n == t->n ? 0 : -1; /* deeper than any path can be: nothing was planned there */
 }
 
 /* Does this pass concern node i? */
@@ -422,6 +458,10 @@ static void finish(struct tree *t)
 
 void tree_act_slice(struct tree *t)
 {
+	if (t->order == NULL && make_order(t) != 0) {
+		tree_fail(t, ENOMEM);
+		return;
+	}
 	for (int done = 0; done < ACT_SLICE; done++) {
 		uint32_t i;
 
@@ -440,7 +480,7 @@ void tree_act_slice(struct tree *t)
 		}
 		if (t->n == 0)
 			continue;
-		i = is_backward(t, t->pass) ? t->n - 1 - t->at : t->at;
+		i = t->order[is_backward(t->pass) ? t->n - 1 - t->at : t->at];
 		if (concerns(t, i) && act_node(t, i) == 1)
 			return; /* a slice of a large file */
 		t->at++;

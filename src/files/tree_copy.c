@@ -59,6 +59,24 @@ static int make_dir(struct tree *t, uint32_t i, int dir, const char *name)
 	return 0;
 }
 
+/* A link again, with its times when they are kept. */
+static int make_link(struct tree *t, uint32_t i, int dir, const char *name)
+{
+	char src_name[256];
+	struct stat st;
+	int src;
+
+	if (symlinkat(t->v[i].link.p, dir, name) != 0)
+		return errno;
+	if (!preserves(t) || (src = tree_parent(t, i, src_name)) < 0 ||
+	    fstatat(src, src_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || st.st_ino != t->v[i].ino)
+		return 0; /* the link is what matters */
+	const struct timespec ts[2] = { st.st_atim, st.st_mtim };
+
+	(void)utimensat(dir, name, ts, AT_SYMLINK_NOFOLLOW); /* as above */
+	return 0;
+}
+
 static int copy_times(int fd, const struct stat *from)
 {
 	const struct timespec ts[2] = { from->st_atim, from->st_mtim };
@@ -202,7 +220,7 @@ static int copy_other(struct tree *t, uint32_t i)
 	if (S_ISDIR(v->mode))
 		e = make_dir(t, i, dir, name);
 	else if (S_ISLNK(v->mode))
-		e = symlinkat(v->link.p, dir, name) != 0 ? errno : 0;
+		e = make_link(t, i, dir, name);
 	else if (S_ISFIFO(v->mode))
 		e = mkfifoat(dir, name, new_mode(t, v)) != 0 ? errno : 0;
 	else

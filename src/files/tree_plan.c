@@ -125,6 +125,7 @@ static void drop_tree(struct req *q)
 	arena_free(&t->arena);
 	free(t->v);
 	free(t->batches);
+	free(t->order);
 	free(t);
 }
 
@@ -277,7 +278,7 @@ static int plan_child_dst(struct tree *t, struct node *v, const struct stat *src
 	         (v->dst_path = arena_dup(&t->arena, buf_sv(&w.canon))).p == NULL)
 		r = -1;
 	else if (follow && w.obj < 0 && v->dst_path.p != NULL)
-		clash(v, ENOENT, NULL); /* a dangling link */
+		clash(v, ENOENT, FILES_DANGLING);
 	else
 		judge_dst(t, v, &w, src);
 	walk_fini(&w);
@@ -300,6 +301,29 @@ static void operand_dst_text(const struct tree *t, sv operand, struct buf *out)
 		return; /* the content of the folder goes into dst itself */
 	buf_put_byte(out, '/');
 	buf_put_sv(out, operand);
+}
+
+/* Does the last name of path stand for a link? */
+static bool is_link(const struct tree *t, sv path)
+{
+	struct walk w = WALK_INIT;
+	bool yes =
+	    walk_path(&t->q->srv->reach, path, 0, &w) == 0 && w.err == 0 && S_ISLNK(w.st.st_mode);
+
+	walk_fini(&w);
+	return yes;
+}
+
+/* Does the link that is moved lead to what it would replace? Nothing would be left. */
+static bool leads_to_dst(const struct tree *t, const struct node *v)
+{
+	struct walk w = WALK_INIT;
+	bool yes = S_ISLNK(v->mode) && v->dst == DST_FILE &&
+	           walk_path(&t->q->srv->reach, v->name, WALK_FOLLOW, &w) == 0 && w.err == 0 &&
+	           w.st.st_dev == v->dst_dev && w.st.st_ino == v->dst_ino;
+
+	walk_fini(&w);
+	return yes;
 }
 
 static int plan_operand_dst(struct tree *t, struct node *v, sv operand, const struct stat *src)
@@ -327,6 +351,12 @@ static int plan_operand_dst(struct tree *t, struct node *v, sv operand, const st
 			r = -1;
 		else
 			judge_dst(t, v, &w, src);
+		if (r == 0 && v->err == 0 && t->op == FILES_TREE_MOVE && !t->single &&
+		    leads_to_dst(t, v))
+			clash(v, EINVAL, FILES_SAME_FILE);
+		if (r == 0 && v->err == 0 && (flags & WALK_FOLLOW) != 0 && v->dst == DST_NEW &&
+		    is_link(t, buf_sv(&path)))
+			clash(v, ENOENT, FILES_DANGLING);
 		if (r == 0 && S_ISDIR(v->mode) && v->err == 0 && reach_within(dst, v->name))
 			clash(v, EINVAL, FILES_INTO_SELF);
 		if (r == 0 && t->op == FILES_TREE_MOVE && v->err == 0 &&
@@ -439,7 +469,7 @@ static int add_operand(struct tree *t, sv path)
 		    (w.tmp || reach_is_pinned(&t->q->srv->reach, buf_sv(&w.canon))))
 			clash(v, EBUSY, NULL);
 	}
-	if (r == 0 && t->dst.p != NULL && w.err == 0)
+	if (r == 0 && t->dst.p != NULL && v->err == 0)
 		r = plan_operand_dst(t, v, path, &w.st);
 	if (v->err == 0)
 		v->at_dst = false;
@@ -648,6 +678,7 @@ static void read_dirs(struct tree *t)
 				continue;
 			}
 			(void)fd_take(&fd); /* dir owns it */
+			t->v[t->read_at].children = t->n;
 		}
 		errno = 0;
 		d = readdir(t->dir);
@@ -665,6 +696,7 @@ static void read_dirs(struct tree *t)
 			tree_fail(t, t->n >= FILES_TREE_ENTRIES ? E2BIG : ENOMEM);
 			return;
 		}
+		t->v[t->read_at].children_n = t->n - t->v[t->read_at].children;
 	}
 }
 

@@ -50,7 +50,7 @@ static const struct sh_opt mv_opts[] = {
 struct cpmv {
 	struct sh_io *io;
 	struct files_tree_opts o;
-	bool ask, follow_all, not_a_dir, strip, follow_set;
+	bool ask, follow_all, not_a_dir, strip, follow_set, dst_given;
 	const char *dst; /* as typed */
 	const char **src, **shown;
 	size_t n;
@@ -113,6 +113,8 @@ static int fail_copy(struct cpmv *c, const char *shown, const struct files_err *
 		    c->io, "cannot overwrite non-directory '%s' with directory '%s'", to, shown);
 	if (strcmp(e->text, FILES_OVER_DIR) == 0)
 		return shcmd_err(c->io, "cannot overwrite directory '%s' with non-directory", to);
+	if (strcmp(e->text, FILES_DANGLING) == 0)
+		return shcmd_err(c->io, "not writing through dangling symlink '%s'", to);
 	if (e->path == NULL && e->sys == EISDIR && !c->o.recursive)
 		return shcmd_err(c->io, "-r not specified; omitting directory '%s'", shown);
 	if (e->path != NULL)
@@ -148,6 +150,7 @@ static void on_node(
 /* Is the destination a folder to put things in? -1: answered. */
 static int look_at_target(struct cpmv *c, const char *path, bool must_be_dir)
 {
+	const char *what = c->dst_given ? "target directory" : "target";
 	struct files_stat st;
 
 	if (c->not_a_dir)
@@ -157,7 +160,7 @@ static int look_at_target(struct cpmv *c, const char *path, bool must_be_dir)
 			return 1;
 		if (!must_be_dir)
 			return 0;
-		(void)shcmd_err(c->io, "target '%s': %s", c->dst, box_strerror(ENOTDIR));
+		(void)shcmd_err(c->io, "%s '%s': %s", what, c->dst, box_strerror(ENOTDIR));
 		return -1;
 	}
 	const struct files_err *e = files_error(c->io->files);
@@ -168,7 +171,7 @@ static int look_at_target(struct cpmv *c, const char *path, bool must_be_dir)
 	}
 	if (!must_be_dir)
 		return 0;
-	(void)shcmd_err(c->io, "target '%s': %s", c->dst, e->text);
+	(void)shcmd_err(c->io, "%s '%s': %s", what, c->dst, e->text);
 	return -1;
 }
 
@@ -231,6 +234,7 @@ static int set_option(struct cpmv *c, int opt, const char *arg)
 		return 0;
 	case 't':
 		c->dst = arg;
+		c->dst_given = true;
 		return 0;
 	case 'T':
 		c->not_a_dir = true;

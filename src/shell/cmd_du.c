@@ -43,6 +43,7 @@ struct du {
 	struct sh_io *io;
 	bool all, apparent, total, human, si, count_links, separate, one_fs, follow_args;
 	uint64_t unit;
+	const char *suffix; /* of sizes, when -B names a unit alone */
 	int64_t max_depth;
 	char end;
 	const char *exclude[64];
@@ -98,8 +99,8 @@ static void print(struct du *d, uint64_t bytes, const char *shown)
 		shf_human(bytes, d->si, text);
 		shcmd_printf(d->io, "%s\t%s%c", text, shown, d->end);
 	} else {
-		shcmd_printf(d->io, "%llu\t%s%c", (unsigned long long)shf_units(bytes, d->unit),
-		    shown, d->end);
+		shcmd_printf(d->io, "%llu%s\t%s%c", (unsigned long long)shf_units(bytes, d->unit),
+		    d->suffix, shown, d->end);
 	}
 }
 
@@ -183,7 +184,7 @@ static int run_operand(struct du *d, const char *arg, uint64_t *total)
 static int run(struct sh_io *io, int argc, char **argv)
 {
 	struct sh_getopt g = { .argc = argc, .argv = argv, .opts = opts };
-	struct du d = { .io = io, .unit = 1024, .max_depth = INT64_MAX, .end = '\n' };
+	struct du d = { .io = io, .unit = 1024, .suffix = "", .max_depth = INT64_MAX, .end = '\n' };
 	char dot[] = ".", *only[] = { dot };
 	bool summarize = false;
 	uint64_t total = 0;
@@ -201,6 +202,7 @@ static int run(struct sh_io *io, int argc, char **argv)
 		case 'B':
 			if (!shf_size(g.arg, &d.unit))
 				return shcmd_err(io, "invalid --block-size argument '%s'", g.arg);
+			d.suffix = strspn(g.arg, "0123456789") == 0 ? g.arg : "";
 			break;
 		case 'c':
 			d.total = true;

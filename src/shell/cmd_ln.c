@@ -121,7 +121,8 @@ static int make_link(struct ln *l, const char *target, const char *shown)
 		return shf_fail_err(l->io, what, shown, e);
 	}
 	if (l->verbose)
-		shcmd_printf(l->io, "'%s' %s '%s'\n", shown, l->symbolic ? "->" : "=>", text);
+		shcmd_printf(l->io, "'%s' %s '%s'\n", shown, l->symbolic ? "->" : "=>",
+		    l->symbolic ? text : target);
 	return 0;
 }
 

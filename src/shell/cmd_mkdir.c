@@ -73,7 +73,8 @@ static int make_path(struct mk *m, const char *arg)
 		}
 		const struct files_err *e = files_error(m->io->files);
 
-		if (e->why == FILES_BROKEN || (e->why == FILES_ERRNO && e->sys != ENOENT))
+		if (e->why == FILES_BROKEN ||
+		    (e->why == FILES_ERRNO && e->sys != ENOENT && e->sys != ENOTDIR))
 			return shf_fail(m->io, "cannot create directory", part);
 		if (e->why != FILES_ERRNO && todo_n != 0)
 			break;

@@ -128,7 +128,7 @@ static int rm_run(struct sh_io *io, int argc, char **argv)
 		const char *path;
 		int yes;
 
-		if (is_dots(argv[i])) {
+		if (o.recursive && is_dots(argv[i])) {
 			r.status = shcmd_err(
 			    io, "refusing to remove '.' or '..' directory: skipping '%s'", argv[i]);
 			continue;

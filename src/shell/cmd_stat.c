@@ -19,7 +19,7 @@ static const struct sh_opt opts[] = {
 
 #define DEFAULT_HEAD                                                                               \
 	"  File: %N\n  Size: %-10s\tBlocks: %-10b IO Block: %-6o %F\n"                             \
-	"Device: %Hd,%Ld\tInode: %-11i Links: %-5h"
+	"Device: %Hd,%Ld\tInode: %-11i Links: "
 #define DEFAULT_TAIL                                                                               \
 	"\nAccess: (%04a/%10.10A)  Uid: (%5u/%8U)   Gid: (%5g/%8G)\n"                              \
 	"Access: %x\nModify: %y\nChange: %z\n Birth: %w\n"
@@ -30,6 +30,7 @@ struct object {
 	const char *arg;
 	const char *path;
 	struct files_stat st;
+	bool bare; /* the default form: names without quotes where they need none */
 };
 
 /* The flags, width and precision between % and the letter, for text and numbers alike. */
@@ -111,20 +112,36 @@ static void put_when(struct buf *out, const struct spec *p, struct timespec t, b
 	pad(out, p, buf_cstr(&b), false);
 }
 
+static void put_quoted(struct buf *out, const struct object *o, sv name)
+{
+	bool plain = o->bare && name.n != 0;
+
+	for (size_t i = 0; i < name.n && plain; i++) {
+		unsigned char c = (unsigned char)name.p[i];
+
+		plain = c >= 0x80 ||
+		        (c > ' ' && c < 0x7f && strchr("\"'`$&*()[]{}|;<>?!\\~#=^", c) == NULL);
+	}
+	if (!plain)
+		buf_put_byte(out, '\'');
+	buf_put_sv(out, name);
+	if (!plain)
+		buf_put_byte(out, '\'');
+}
+
 /* %N: the name in quotes, with what a link says. */
 static int put_quoted_name(struct buf *out, const struct spec *p, struct object *o)
 {
 	AUTO_BUF b = buf_with(4 * SHCMD_PATH_MAX);
 
-	buf_putf(&b, "'%s'", o->arg);
+	put_quoted(&b, o, sv_c(o->arg));
 	if (S_ISLNK(o->st.mode)) {
 		AUTO_BUF text = buf_with(SHCMD_PATH_MAX);
 
 		if (files_readlink(o->io->files, o->path, &text) != 0)
 			return shf_fail(o->io, "cannot read symbolic link", o->arg);
-		buf_put_c(&b, " -> '");
-		buf_put_sv(&b, buf_sv(&text));
-		buf_put_byte(&b, '\'');
+		buf_put_c(&b, " -> ");
+		put_quoted(&b, o, buf_sv(&text));
 	}
 	pad(out, p, buf_cstr(&b) != NULL ? buf_cstr(&b) : "", false);
 	return 0;
@@ -292,7 +309,9 @@ static int put_default(struct object *o)
 {
 	bool device = S_ISCHR(o->st.mode) || S_ISBLK(o->st.mode);
 
-	if (put_format(o, device ? DEFAULT_HEAD " Device type: %Hr,%Lr" : DEFAULT_HEAD, true) != 0)
+	o->bare = true;
+	if (put_format(o, device ? DEFAULT_HEAD "%-5h Device type: %Hr,%Lr" : DEFAULT_HEAD "%h",
+	        true) != 0)
 		return 1;
 	return put_format(o, DEFAULT_TAIL, true);
 }

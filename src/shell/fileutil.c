@@ -249,7 +249,7 @@ static bool parse_iso(const char *s, struct timespec *out)
 	if (sscanf(s, "%4d-%2d-%2d%n", &year, &mon, &day, &n) != 3)
 		return false;
 	s += n;
-	if (*s == ' ' || *s == 'T') {
+	if (*s == 'T' || (*s == ' ' && s[1] >= '0' && s[1] <= '9')) {
 		if (sscanf(++s, "%2d:%2d%n", &hour, &min, &n) != 2)
 			return false;
 		s += n;

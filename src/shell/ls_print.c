@@ -10,6 +10,7 @@
 #include "base/ban.h"
 
 #define HALF_A_YEAR ((int64_t)31556952 / 2)
+#define TAB         8 /* gaps between columns use tabs, as GNU ls does */
 
 /* --- order --- */
 
@@ -255,6 +256,19 @@ static void put_long(struct ls *l, const struct item *i, const struct widths *w)
 	shcmd_put(l->io, out.p, out.n);
 }
 
+static void put_gap(struct ls *l, size_t from, size_t to)
+{
+	while (from < to) {
+		if (to / TAB > (from + 1) / TAB) {
+			shcmd_putc(l->io, '\t');
+			from += TAB - from % TAB;
+		} else {
+			shcmd_putc(l->io, ' ');
+			from++;
+		}
+	}
+}
+
 /* Cells of a table: the smallest number of rows that fits the width (-C down, -x across). */
 static void put_table(struct ls *l, struct buf *cell, size_t n)
 {
@@ -290,7 +304,9 @@ static void put_table(struct ls *l, struct buf *cell, size_t n)
 		}
 	}
 	for (size_t r = 0; r < rows; r++) {
-		for (size_t c = 0; c < cols; c++) {
+		size_t at = 0;
+
+		for (size_t c = 0; c < cols; at += width[c++] + 2) {
 			size_t i = l->form == COLUMNS ? c * rows + r : r * cols + c;
 			size_t next = l->form == COLUMNS ? i + rows : i + 1;
 
@@ -298,8 +314,7 @@ static void put_table(struct ls *l, struct buf *cell, size_t n)
 				break;
 			shcmd_put(l->io, cell[i].p, cell[i].n);
 			if (c + 1 < cols && next < n) {
-				for (size_t k = cell[i].n; k < width[c] + 2; k++)
-					shcmd_putc(l->io, ' ');
+				put_gap(l, at + cell[i].n, at + width[c] + 2);
 			}
 		}
 		shcmd_putc(l->io, '\n');
