@@ -44,6 +44,13 @@ static void head_fini(void *record)
 	free(h->v);
 }
 
+static void probes_fini(void *record)
+{
+	struct dw_probes *p = record;
+
+	free(p->v);
+}
+
 void dwm_free(struct dwm *m)
 {
 	if (m == NULL)
@@ -51,17 +58,30 @@ void dwm_free(struct dwm *m)
 	for (uint32_t i = 0; i < m->ninsts; i++) {
 		dw_state_drop(m->insts[i]->st);
 		free(m->insts[i]->view);
+		free(m->insts[i]->trigger);
 		free(m->insts[i]);
 	}
+	for (uint32_t i = 0; i < m->nfams; i++)
+		dw_fam_free(m->fams[i]);
 	for (size_t i = 0; m->leaves != NULL && i < m->set->nleaves; i++)
 		free(m->leaves[i].view);
 	free(m->insts);
+	free(m->fams);
+	free(m->probes);
+	free(m->any_action.v);
+	free(m->seen);
+	free(m->true_leaf);
+	free(m->due);
 	free(m->leaves);
 	dw_core_drop(m->core);
 	dw_table_fini(&m->heads, head_fini);
 	dw_table_fini(&m->index, NULL);
+	dw_table_fini(&m->fam_index, NULL);
+	dw_table_fini(&m->probe_index, NULL);
+	dw_table_fini(&m->by_action, probes_fini);
 	arena_free(&m->scratch);
 	buf_fini(&m->key);
+	buf_fini(&m->row);
 	free(m);
 }
 
@@ -98,23 +118,152 @@ static struct dw_head *head(struct dwm *m, sv ns, sv id, sv kind)
 	return buf_ok(&m->key) ? dw_table_put(&m->heads, buf_sv(&m->key), 0) : NULL;
 }
 
+/* Room for one more in a vector that doubles. */
+static void *more(void *v, uint32_t n, uint32_t *cap, size_t size)
+{
+	uint32_t c;
+
+	if (n < *cap)
+		return v;
+	c = *cap != 0 ? *cap * 2 : 4;
+	v = reallocarray(v, c, size);
+	if (v != NULL)
+		*cap = c;
+	return v;
+}
+
+/* The family of a relation, made and hung to its head if need be. */
+static struct dw_fam *family(struct dwm *m, const struct dw_rel *r)
+{
+	struct dw_fam **slot, *f, **v;
+	struct dw_head *h;
+
+	buf_clear(&m->key);
+	dw_fam_identity(r, &m->key);
+	slot = buf_ok(&m->key) ? dw_table_put(&m->fam_index, buf_sv(&m->key), 0) : NULL;
+	if (slot == NULL || *slot != NULL)
+		return slot != NULL ? *slot : NULL;
+	v = more(m->fams, m->nfams, &m->cap_fams, sizeof(struct dw_fam *));
+	if (v == NULL)
+		return NULL;
+	m->fams = v;
+	f = dw_fam_new(r);
+	if (f == NULL)
+		return NULL;
+	*slot = m->fams[m->nfams++] = f;
+	h = head(m, r->ns, r->id, r->ekind);
+	v = h != NULL ? more(h->v, h->n, &h->cap, sizeof(struct dw_fam *)) : NULL;
+	if (v == NULL)
+		return NULL;
+	h->v = v;
+	h->v[h->n++] = f;
+	return f;
+}
+
 static bool subscribe(struct dwm *m, struct dw_inst *x)
 {
-	struct dw_head *h = head(m, x->rel->ns, x->rel->id, x->rel->ekind);
+	x->fam = family(m, x->rel);
+	return x->fam != NULL && dw_fam_add(x->fam, x, &m->key);
+}
 
-	if (h == NULL)
+static bool add_probe(struct dw_probes *p, uint32_t number)
+{
+	uint32_t *v;
+
+	for (uint32_t i = p->n; i-- != 0;) {
+		if (p->v[i] == number)
+			return true;
+	}
+	v = more(p->v, p->n, &p->cap, sizeof(*v));
+	if (v == NULL)
 		return false;
-	if (h->n == h->cap) {
-		uint32_t cap = h->cap != 0 ? h->cap * 2 : 4;
-		struct dw_inst **v = reallocarray(h->v, cap, sizeof(struct dw_inst *));
+	p->v = v;
+	v[p->n++] = number;
+	return true;
+}
 
+/* Hang a probe to the actions that the rule of a leaf is about. */
+static bool by_action(struct dwm *m, const struct dw_leaf_impl *f, uint32_t number)
+{
+	const struct cedar_scope *a = &m->set->src.policy[f->pub.rule].action;
+	uint32_t n = a->op == CEDAR_S_EQ ? 1 : a->op == CEDAR_S_IN_SET ? a->n_set : 0;
+
+	/* A group may mean any action; so may a set that names one. */
+	for (uint32_t i = 0; a->op == CEDAR_S_IN_SET && i < n; i++) {
+		const struct cedar_action *act =
+		    m->set->schema != NULL ? cedar_schema_action(m->set->schema, a->set[i]) : NULL;
+
+		if (act == NULL || (act->n_principal == 0 && act->n_resource == 0))
+			return add_probe(&m->any_action, number);
+	}
+	if (n == 0)
+		return add_probe(&m->any_action, number);
+	for (uint32_t i = 0; i < n; i++) {
+		struct cedar_uid u = a->op == CEDAR_S_EQ ? a->uid : a->set[i];
+		struct dw_probes *p;
+
+		buf_clear(&m->key);
+		buf_put_str(&m->key, cedar_sv(u.type));
+		buf_put_str(&m->key, cedar_sv(u.id));
+		p = buf_ok(&m->key) ? dw_table_put(&m->by_action, buf_sv(&m->key), 0) : NULL;
+		if (p == NULL || !add_probe(p, number))
+			return false;
+	}
+	return true;
+}
+
+/* A gating leaf: it is asked only while what it waits for holds something. */
+static bool wait_for(struct dwm *m, size_t leaf)
+{
+	const struct dw_leaf_impl *f = &m->set->leaves[leaf];
+	const struct dw_use *u = f->plan.trigger;
+	struct dw_inst *x = m->leaves[leaf].view[u->rel];
+	struct dw_trigger *t;
+	struct dw_probe *v;
+	uint32_t *slot;
+
+	buf_clear(&m->key);
+	dw_fam_identity(x->rel, &m->key);
+	for (uint32_t i = 0; i < u->nkey; i++)
+		dw_term_key(&m->key, u->key[i]);
+	slot = buf_ok(&m->key) ? dw_table_put(&m->probe_index, buf_sv(&m->key), 0) : NULL;
+	if (slot == NULL)
+		return false;
+	if (*slot == 0) {
+		v = more(m->probes, m->nprobes, &m->cap_probes, sizeof(*v));
 		if (v == NULL)
 			return false;
-		h->v = v;
-		h->cap = cap;
+		m->probes = v;
+		v[m->nprobes++] = (struct dw_probe){ x->fam, u };
+		*slot = m->nprobes;
 	}
-	h->v[h->n++] = x;
+	t = more(x->trigger, x->ntrigger, &x->cap_trigger, sizeof(*t));
+	if (t == NULL)
+		return false;
+	x->trigger = t;
+	t[x->ntrigger++] = (struct dw_trigger){ *slot - 1, (uint32_t)leaf };
+	return by_action(m, f, *slot - 1);
+}
+
+/* States that were taken over or read back: who holds what is written down anew. */
+static bool activate_all(struct dwm *m)
+{
+	for (uint32_t i = 0; i < m->ninsts; i++) {
+		struct dw_inst *x = m->insts[i];
+
+		for (void *g = x->ntrigger != 0 ? dw_table_oldest(&x->st->groups) : NULL; g != NULL;
+		     g = dw_table_newer(g)) {
+			if (!dw_fam_activate(
+			        x->fam, x, dw_table_key(&x->st->groups, g), dw_table_ts(g)))
+				return false;
+		}
+	}
 	return true;
+}
+
+bool dwm_wake(struct dwm *m)
+{
+	return activate_all(m);
 }
 
 static struct dw_inst **index_slot(const struct dwm *m, struct buf *key, sv identity, uint64_t born)
@@ -207,6 +356,8 @@ static bool add_leaf(struct dwm *m, size_t i, const struct dwm *from)
 			return false;
 	}
 	m->positional = m->positional || f->plan.positional;
+	if (!any && f->gate && !wait_for(m, i))
+		return false;
 	if (!any && !f->plan.general)
 		return true;
 	m->general = true;
@@ -228,19 +379,29 @@ struct dwm *dwm_make(const struct dw_set *set, struct dw_core *core, const uint6
 	m->ok = true;
 	m->scratch.limit = SCRATCH_LIMIT;
 	m->key = buf_with(DW_EVENT_BYTES_MAX * 4);
+	m->row = buf_with(DW_EVENT_BYTES_MAX * 4);
+	dw_table_init(&m->fam_index, sizeof(struct dw_fam *));
+	dw_table_init(&m->probe_index, sizeof(uint32_t));
+	dw_table_init(&m->by_action, sizeof(struct dw_probes));
 	dw_table_init(&m->heads, sizeof(struct dw_head));
 	dw_table_init(&m->index, sizeof(struct dw_inst *));
 	m->core = core;
 	core->refs++;
-	m->leaves = calloc(set->nleaves != 0 ? set->nleaves : 1, sizeof(*m->leaves));
+	m->leaves = calloc(set->nleaves + 1, sizeof(*m->leaves));
+	m->seen = calloc(set->nleaves + 1, sizeof(*m->seen));
+	m->true_leaf = calloc(set->nleaves + 1, sizeof(*m->true_leaf));
 	for (size_t i = 0; m->leaves != NULL && i < set->nleaves; i++)
 		m->leaves[i].born = births != NULL ? births[i] : core->gseq;
 	for (size_t i = 0; i < set->nleaves; i++) {
-		if (m->leaves == NULL || !add_leaf(m, i, from)) {
-			dwm_free(m);
-			box_nomem(err, "a monitor");
-			return NULL;
-		}
+		if (m->leaves == NULL || m->seen == NULL || m->true_leaf == NULL ||
+		    !add_leaf(m, i, from))
+			goto fail;
 	}
+	if (m->leaves == NULL || m->seen == NULL || m->true_leaf == NULL || !activate_all(m))
+		goto fail;
 	return m;
+fail:
+	dwm_free(m);
+	box_nomem(err, "a monitor");
+	return NULL;
 }

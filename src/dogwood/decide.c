@@ -251,6 +251,10 @@ int dw_decide(struct dw_scratch *sc, const struct dw_set *set, struct dwm *m,
 	store = cedar_entities_in(c.a, set->schema != NULL ? &set->schema->actions : NULL);
 	if (build(&c, e, &store, &rq) < 0)
 		return fault(sc, out);
+	if (m != NULL && dwm_true_leaves(m, e, &rq.true_leaf, &rq.n_true_leaf, &sc->err) < 0) {
+		(void)box_wrap(&sc->err, "temporal evaluation");
+		return fault(sc, out);
+	}
 	if (cedar_authorize(set->policies, &sc->ev, &rq, &an, &sc->err) < 0)
 		return fault(sc, out);
 	if (sc->fault) {

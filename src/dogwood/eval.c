@@ -5,8 +5,6 @@
 
 #include "base/ban.h"
 
-#define KEY_MAX ((size_t)4 << 20)
-
 static int no_room(struct dw_eval *e)
 {
 	return box_nomem(e->err, "a temporal condition");
@@ -142,11 +140,11 @@ struct agg_cont {
 static int agg_row(struct dw_eval *e, struct dw_cont *k)
 {
 	struct agg_cont *c = (struct agg_cont *)k;
-	AUTO_BUF key = buf_with(KEY_MAX);
 	int r;
 
-	put_slots(e, c->slots, c->g->nvars, &key);
-	r = buf_ok(&key) ? dw_keyset_add(&c->rows, e->a, buf_sv(&key)) : -1;
+	buf_clear(e->key);
+	put_slots(e, c->slots, c->g->nvars, e->key);
+	r = buf_ok(e->key) ? dw_keyset_add(&c->rows, e->a, buf_sv(e->key)) : -1;
 	if (r < 0)
 		return no_room(e);
 	if (r == 1 && c->g->sum && e->bound[c->g->summed_slot] &&
@@ -372,11 +370,11 @@ struct distinct_cont {
 static int distinct_row(struct dw_eval *e, struct dw_cont *k)
 {
 	struct distinct_cont *d = (struct distinct_cont *)k;
-	AUTO_BUF key = buf_with(KEY_MAX);
 	int r;
 
-	put_slots(e, d->slots, d->n, &key);
-	r = buf_ok(&key) ? dw_keyset_add(&d->seen, e->a, buf_sv(&key)) : -1;
+	buf_clear(e->key);
+	put_slots(e, d->slots, d->n, e->key);
+	r = buf_ok(e->key) ? dw_keyset_add(&d->seen, e->a, buf_sv(e->key)) : -1;
 	if (r < 0)
 		return no_room(e);
 	return r == 1 ? d->next->fn(e, d->next) : 0;

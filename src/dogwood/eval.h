@@ -39,6 +39,7 @@ struct dw_eval {
 	int (*unit_agg)(
 	    struct dw_eval *e, const struct dw_unit *u, const struct dw_agg *g, struct dw_val *out);
 	void *keyed;
+	struct buf *key; /* reused: built and used up between two calls */
 };
 
 /* Called for each row; 0: go on, 1: stop, -1: error. */

@@ -88,6 +88,46 @@ static int keep(struct dwm *m, struct dw_slice *s, const struct dw_head *h,
 	return 0;
 }
 
+/* Give the event to the instances that may match it, inner ones first. */
+static int deliver(
+    struct dwm *m, const struct dw_head *h, const struct dw_now *now, struct box_err *err)
+{
+	uint32_t n = 0, k;
+
+	for (uint32_t i = 0; i < h->n; i++) {
+		const struct dw_insts *v = dw_fam_match(h->v[i], now->e, &m->key);
+
+		if (v == NULL)
+			continue;
+		if (v->n > m->cap_due - n) {
+			uint32_t cap = (n + v->n) * 2;
+			struct dw_inst **p = reallocarray(m->due, cap, sizeof(struct dw_inst *));
+
+			if (p == NULL)
+				return box_nomem(err, "the history of a policy set");
+			m->due = p;
+			m->cap_due = cap;
+		}
+		/* Each list is in order; few lists meet. */
+		for (uint32_t x = 0; x < v->n; x++) {
+			for (k = n++; k > 0 && m->due[k - 1]->order > v->v[x]->order; k--)
+				m->due[k] = m->due[k - 1];
+			m->due[k] = v->v[x];
+		}
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct dw_inst *x = m->due[i];
+		int r = dw_inst_step(x, now, &m->scratch, &m->key, &m->row, err);
+
+		if (r < 0)
+			return -1;
+		if (r == 2 && x->ntrigger != 0 &&
+		    !dw_fam_activate(x->fam, x, buf_sv(&m->key), now->ts))
+			return box_nomem(err, "the history of a policy set");
+	}
+	return 0;
+}
+
 int dwm_step(struct dwm *m, const struct dw_event *e, struct box_err *err)
 {
 	struct dw_core *c = m->core;
@@ -121,11 +161,9 @@ int dwm_step(struct dwm *m, const struct dw_event *e, struct box_err *err)
 	h = head_of(m, e);
 	if (m->general && keep(m, s, h, e, now.seq, err) < 0)
 		return -1;
-	for (uint32_t i = 0; h != NULL && i < h->n; i++) {
-		if (dw_inst_step(h->v[i], &now, &m->scratch, &m->key, err) < 0) {
-			m->ok = false;
-			return -1;
-		}
+	if (h != NULL && deliver(m, h, &now, err) < 0) {
+		m->ok = false;
+		return -1;
 	}
 	c->cur = s;
 	if (c->clock == DWM_MONOTONE)
@@ -188,7 +226,7 @@ int dwm_leaf(struct dwm *m, size_t leaf, const struct dw_event *req, bool *out, 
 	const struct dw_leaf_impl *f = &m->set->leaves[leaf];
 	struct dw_core *c = m->core;
 	bool keyed = c->clock == DWM_MONOTONE;
-	struct dw_eval e = { .now = req, .has_request = true, .monotone = keyed };
+	struct dw_eval e = { .now = req, .has_request = true, .monotone = keyed, .key = &m->key };
 	int r;
 
 	if (!m->ok)
@@ -217,26 +255,113 @@ int dwm_leaf(struct dwm *m, size_t leaf, const struct dw_event *req, bool *out, 
 	return 0;
 }
 
-bool dwm_may_match(const struct dwm *m, const struct dw_event *e)
+/* Ask a gating leaf unless it was asked in this round. */
+static int ask_gate(
+    struct dwm *m, uint32_t leaf, const struct dw_event *req, size_t *n, struct box_err *err)
 {
-	AUTO_BUF key = buf_with(DW_EVENT_BYTES_MAX * 2);
+	bool v;
+
+	if (m->seen[leaf] == m->round)
+		return 0;
+	m->seen[leaf] = m->round;
+	if (dwm_leaf(m, leaf, req, &v, err) < 0)
+		return -1;
+	if (v)
+		m->true_leaf[(*n)++] = leaf;
+	return 0;
+}
+
+static int ask_probe(
+    struct dwm *m, uint32_t number, const struct dw_event *req, size_t *n, struct box_err *err)
+{
+	const struct dw_probe *p = &m->probes[number];
+	const struct dw_insts *v;
+	struct dw_val x;
+
+	buf_clear(&m->row);
+	buf_put_u64(&m->row, m->core->cur->id);
+	for (uint32_t i = 0; i < p->use->nkey; i++) {
+		if (!dw_event_term(req, p->use->key[i], &x))
+			return 0;
+		dw_val_key(&m->row, &x);
+	}
+	if (!buf_ok(&m->row))
+		return box_nomem(err, "a temporal condition");
+	v = dw_fam_active(p->fam, buf_sv(&m->row), ++m->marks);
+	for (uint32_t i = 0; v != NULL && i < v->n; i++) {
+		const struct dw_inst *y = v->v[i];
+
+		for (uint32_t k = 0; k < y->ntrigger; k++) {
+			if (y->trigger[k].probe == number &&
+			    ask_gate(m, y->trigger[k].leaf, req, n, err) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+int dwm_true_leaves(struct dwm *m, const struct dw_event *req, const uint32_t **leaf, size_t *n,
+    struct box_err *err)
+{
+	const struct dw_probes *p;
+
+	*leaf = m->true_leaf;
+	*n = 0;
+	if (!m->ok)
+		return incomplete(err);
+	if (m->set->ngates == 0)
+		return 0;
+	if (same_slice(m, req, err) < 0)
+		return -1;
+	m->round++;
+	if (m->core->clock == DWM_ANY) {
+		for (size_t i = 0; i < m->set->nleaves; i++) {
+			if (m->set->leaves[i].gate && ask_gate(m, (uint32_t)i, req, n, err) < 0)
+				return -1;
+		}
+		return 0;
+	}
+	for (uint32_t i = 0; i < m->any_action.n; i++) {
+		if (ask_probe(m, m->any_action.v[i], req, n, err) < 0)
+			return -1;
+	}
+	if (m->by_action.n == 0)
+		return 0;
+	buf_clear(&m->row);
+	buf_put_str(&m->row, req->ns);
+	buf_put_str(&m->row, req->id);
+	if (!buf_ok(&m->row))
+		return box_nomem(err, "a temporal condition");
+	p = dw_table_find(&m->by_action, buf_sv(&m->row));
+	for (uint32_t i = 0; p != NULL && i < p->n; i++) {
+		if (ask_probe(m, p->v[i], req, n, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+bool dwm_may_match(struct dwm *m, const struct dw_event *e)
+{
 	const struct dw_head *h;
 
 	if (m->keep_all || m->positional)
 		return true;
 	if (m->heads.n == 0)
 		return false;
-	dw_head_key(&key, e->ns, e->id, e->kind);
-	if (!buf_ok(&key))
-		return true;
-	h = dw_table_find(&m->heads, buf_sv(&key));
+	h = head_of(m, e);
 	if (h == NULL)
-		return false;
+		return !buf_ok(&m->key);
 	if (h->general)
 		return true;
 	for (uint32_t i = 0; i < h->n; i++) {
-		if (dw_rel_matches(h->v[i]->rel, e))
+		const struct dw_insts *v = dw_fam_match(h->v[i], e, &m->key);
+
+		if (!buf_ok(&m->key))
 			return true;
+		for (uint32_t k = 0; v != NULL && k < v->n; k++) {
+			if (dw_rel_matches(v->v[k]->rel, e))
+				return true;
+		}
 	}
 	return false;
 }

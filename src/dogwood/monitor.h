@@ -39,7 +39,10 @@ int dwm_leaf(
 
 /* Can any leaf of the set ever depend on this event, now or later? false: no later decision changes if the event is lost (the engine may sync it with a
  * later group). Conservative: true when unsure. */
-bool dwm_may_match(const struct dwm *m, const struct dw_event *e);
+bool dwm_may_match(struct dwm *m, const struct dw_event *e);
+/* The gating leaves (those whose rules cannot matter unless they are true) that are true for *req, the event stepped last. The vector is m's, until the next call. */
+int dwm_true_leaves(struct dwm *m, const struct dw_event *req, const uint32_t **leaf, size_t *n,
+    struct box_err *err);
 
 /* Number of events stepped; stamp of the newest (INT64_MIN before the first). */
 uint64_t dwm_timepoints(const struct dwm *m);

@@ -5,6 +5,9 @@
  * request terms and variables that equal columns of P: whatever request asks later must agree with them, or does not find the row at all. */
 #include "dogwood/plan.h"
 
+#include "base/hash.h"
+
+#include "dogwood/eval.h"
 #include "dogwood/set_impl.h"
 
 #include "base/ban.h"
@@ -391,6 +394,56 @@ static bool identify(struct pl *p, struct dw_rel *r)
 	return (buf_ok(&b) && r->identity.p != NULL) || no_room(p);
 }
 
+static uint64_t hash_of(sv s)
+{
+	/* Identities come from the operator's policy; the table lives for one load. */
+	static const struct sip_key k = { 0x6477, 0x706c };
+
+	return sip_hash(k, s);
+}
+
+static struct dw_rel *dw_rels_find(const struct dw_rels *s, sv identity)
+{
+	if (s->nslots == 0)
+		return NULL;
+	for (size_t i = hash_of(identity) & (s->nslots - 1); s->slot[i] != 0;
+	     i = (i + 1) & (s->nslots - 1)) {
+		/* Numbers above n were given up; their slots stay, to keep the chains whole. */
+		if (s->slot[i] <= s->n && sv_eq(s->v[s->slot[i] - 1]->identity, identity))
+			return s->v[s->slot[i] - 1];
+	}
+	return NULL;
+}
+
+static bool dw_rels_index(struct arena *a, struct dw_rels *s, const struct dw_rel *r)
+{
+	size_t i;
+
+	if ((s->used + 1) * 2 > s->nslots) {
+		size_t n = s->nslots != 0 ? s->nslots * 2 : 64;
+		uint32_t *v = ARENA_VEC(a, uint32_t, n);
+
+		if (v == NULL)
+			return false;
+		s->slot = v;
+		s->nslots = n;
+		s->used = 0;
+		for (uint32_t k = 0; k + 1 < s->n; k++) {
+			for (i = hash_of(s->v[k]->identity) & (n - 1); v[i] != 0;
+			     i = (i + 1) & (n - 1))
+				;
+			v[i] = k + 1;
+			s->used++;
+		}
+	}
+	for (i = hash_of(r->identity) & (s->nslots - 1); s->slot[i] != 0;
+	     i = (i + 1) & (s->nslots - 1))
+		;
+	s->slot[i] = r->number + 1;
+	s->used++;
+	return true;
+}
+
 /* Enter a finished relation in the set's list and the leaf's; *at is its position in the latter. */
 static bool enter(struct pl *p, struct dw_rel *r, uint32_t *at)
 {
@@ -399,10 +452,7 @@ static bool enter(struct pl *p, struct dw_rel *r, uint32_t *at)
 
 	if (!identify(p, r))
 		return false;
-	for (uint32_t i = p->rels->n; i-- != 0 && same == NULL;) {
-		if (sv_eq(p->rels->v[i]->identity, r->identity))
-			same = p->rels->v[i];
-	}
+	same = dw_rels_find(p->rels, r->identity);
 	if (same == NULL) {
 		if (p->rels->n == p->rels->cap) {
 			uint32_t cap = p->rels->cap != 0 ? p->rels->cap * 2 : 16;
@@ -416,6 +466,8 @@ static bool enter(struct pl *p, struct dw_rel *r, uint32_t *at)
 		}
 		r->number = p->rels->n;
 		p->rels->v[p->rels->n++] = r;
+		if (!dw_rels_index(p->a, p->rels, r))
+			return no_room(p);
 		same = r;
 	} else {
 		same->reach = same->reach > r->reach ? same->reach : r->reach;
@@ -965,6 +1017,123 @@ static void leftovers(struct dw_plan *o, const struct dw_cond *c)
 	}
 }
 
+/* ---- what a leaf waits for ---- */
+
+static bool by_request(const struct dw_use *u)
+{
+	for (uint32_t i = 0; i < u->nkey; i++) {
+		if (!dw_term_is_request(u->key[i]))
+			return false;
+	}
+	return true;
+}
+
+static bool int_lit(const struct dw_term *t, int64_t *v)
+{
+	if (t->kind != DW_TERM_LIT || t->lit.tag != DW_INT)
+		return false;
+	*v = t->lit.u.i;
+	return true;
+}
+
+/* Is `x op v` false for x = 0? */
+static bool false_at_zero(enum dw_cmp op, int64_t v)
+{
+	struct dw_val zero = dw_int(0), other = dw_int(v);
+
+	return !dw_compare(op, &zero, &other);
+}
+
+static enum dw_cmp mirrored(enum dw_cmp op)
+{
+	static const enum dw_cmp m[] = { DW_GT, DW_GE, DW_EQ, DW_NE, DW_LE, DW_LT };
+
+	return m[op];
+}
+
+/* A comparison of a term that is 0 while u holds nothing. */
+static const struct dw_use *total_of(const struct dw_term *t)
+{
+	if (t->kind != DW_TERM_AGG || t->agg.unit == NULL || !by_request(&t->agg.unit->main))
+		return NULL;
+	return &t->agg.unit->main;
+}
+
+static const struct dw_use *cmp_trigger(const struct dw_cond *c)
+{
+	const struct dw_use *u = total_of(c->cmp.l);
+	int64_t v;
+
+	if (u != NULL && int_lit(c->cmp.r, &v) && false_at_zero(c->cmp.op, v))
+		return u;
+	u = total_of(c->cmp.r);
+	if (u != NULL && int_lit(c->cmp.l, &v) && false_at_zero(mirrored(c->cmp.op), v))
+		return u;
+	return NULL;
+}
+
+/* `total == n` among the members, and a member that n = 0 fails. */
+static const struct dw_use *bound_trigger(const struct dw_cond *and)
+{
+	for (uint32_t i = 0; i < and->all.n; i++) {
+		const struct dw_cond *c = and->all.v[i];
+		const struct dw_use *u;
+		const struct dw_term *n;
+		int64_t v;
+
+		if (c->kind != DW_C_CMP || c->cmp.op != DW_EQ)
+			continue;
+		u = total_of(c->cmp.l);
+		n = c->cmp.r;
+		if (u == NULL) {
+			u = total_of(c->cmp.r);
+			n = c->cmp.l;
+		}
+		if (u == NULL || n->kind != DW_TERM_VAR)
+			continue;
+		for (uint32_t k = i + 1; k < and->all.n; k++) {
+			const struct dw_cond *f = and->all.v[k];
+
+			if (f->kind != DW_C_CMP)
+				continue;
+			if (dw_term_same(f->cmp.l, n) && int_lit(f->cmp.r, &v) &&
+			    false_at_zero(f->cmp.op, v))
+				return u;
+			if (dw_term_same(f->cmp.r, n) && int_lit(f->cmp.l, &v) &&
+			    false_at_zero(mirrored(f->cmp.op), v))
+				return u;
+		}
+	}
+	return NULL;
+}
+
+static const struct dw_use *trigger(const struct dw_cond *c)
+{
+	const struct dw_use *u = NULL;
+
+	switch (c->kind) {
+	case DW_C_FORMERLY:
+	case DW_C_SINCE:
+		return c->unit != NULL && by_request(&c->unit->main) ? &c->unit->main : NULL;
+	case DW_C_AND:
+		for (uint32_t i = 0; i < c->all.n && u == NULL; i++)
+			u = trigger(c->all.v[i]);
+		return u != NULL ? u : bound_trigger(c);
+	case DW_C_EXISTS:
+		return trigger(c->exists.body);
+	case DW_C_CMP:
+		return cmp_trigger(c);
+	case DW_C_PRED:
+	case DW_C_TP:
+	case DW_C_NOT:
+	case DW_C_PREVIOUS:
+	case DW_C_CALL:
+	case DW_C_PARAM:
+		return NULL;
+	}
+	return NULL;
+}
+
 bool dw_plan_leaf(struct arena *a, struct dw_rels *rels, struct dw_leaf_impl *f)
 {
 	struct pl p = { .a = a, .rels = rels, .f = f, .out = &f->plan };
@@ -974,5 +1143,6 @@ bool dw_plan_leaf(struct arena *a, struct dw_rels *rels, struct dw_leaf_impl *f)
 	if (p.bound == NULL || !plan_cond(&p, f->cond))
 		return false;
 	leftovers(&f->plan, f->cond);
+	f->plan.trigger = trigger(f->cond);
 	return true;
 }

@@ -83,6 +83,8 @@ struct dw_unit {
 struct dw_rels {
 	struct dw_rel **v;
 	uint32_t n, cap;
+	uint32_t *slot; /* hash of identities: number + 1 */
+	size_t nslots, used;
 };
 
 /* What a leaf came to. */
@@ -94,6 +96,8 @@ struct dw_plan {
 	bool positional; /* a relation depends on events that do not match */
 	int64_t reach;   /* of the general nodes */
 	uint32_t units;
+	const struct dw_use *
+	    trigger; /* while this relation holds nothing for the request's key, the leaf is false; NULL: unknown */
 	bool bad; /* no room */
 };
 

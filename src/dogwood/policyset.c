@@ -463,7 +463,8 @@ static bool plan(struct dw_loader *l)
 static bool compile(struct dw_loader *l)
 {
 	struct dw_set *s = l->s;
-	struct cedar_set_opts o = { .leaves_cannot_fail = true };
+	static const struct cedar_type boolean = { .kind = CEDAR_TY_BOOL };
+	struct cedar_set_opts o = { .leaves_cannot_fail = true, .gate_leaves = true };
 	struct cedar_link *link = ARENA_VEC(l->a, struct cedar_link, s->nrules);
 
 	if (link == NULL) {
@@ -472,8 +473,17 @@ static bool compile(struct dw_loader *l)
 	}
 	for (size_t i = 0; i < s->nrules; i++)
 		link[i].policy = &s->src.policy[i];
+	/* Only leaves that name what they wait for are worth waiting for; the others are asked when a rule comes to them. Cedar takes a leaf without a type as one that may gate. */
+	for (size_t i = 0; i < s->nleaves; i++)
+		s->leaves[i].cedar->type = s->leaves[i].plan.trigger != NULL ? NULL : &boolean;
 	s->policies = cedar_policies_new(s->syms, link, s->nrules, &o, l->ds);
-	return s->policies != NULL;
+	if (s->policies == NULL)
+		return false;
+	for (size_t i = 0; i < s->nleaves; i++) {
+		s->leaves[i].gate = cedar_policies_is_gate(s->policies, (uint32_t)i);
+		s->ngates += s->leaves[i].gate;
+	}
+	return true;
 }
 
 static bool parse_all(struct dw_loader *l)

@@ -16,6 +16,7 @@ struct dw_leaf_impl {
 	struct dw_names names;
 	struct cedar_leaf *cedar;
 	struct dw_plan plan;
+	bool gate; /* its rule is met only when it is true (cedar's gate_leaves) */
 };
 
 struct dw_set {
@@ -29,7 +30,7 @@ struct dw_set {
 	struct dw_rule *rules;
 	size_t nrules;
 	struct dw_leaf_impl *leaves;
-	size_t nleaves;
+	size_t nleaves, ngates;
 	struct dw_rels rels;
 	int64_t tick, reach;
 };

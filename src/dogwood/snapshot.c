@@ -194,7 +194,12 @@ struct dwm *dwm_load(const struct dw_set *set, struct rd *r, struct box_err *err
 		m = dwm_make(set, c, births, NULL, err);
 	free(births);
 	dw_core_drop(c);
-	if (m != NULL && (get_slices(m->core, r, &a, err) < 0 || get_states(m, r, &a, err) < 0)) {
+	if (m != NULL && get_slices(m->core, r, &a, err) == 0 && get_states(m, r, &a, err) == 0) {
+		if (dwm_wake(m))
+			return m;
+		(void)box_nomem(err, "monitor state");
+	}
+	if (m != NULL) {
 		dwm_free(m);
 		m = NULL;
 	}

@@ -75,7 +75,7 @@ static void read_cols(const struct dw_rel *r, const struct dw_event *e, struct c
 
 /* Do the side conditions hold now? 1, 0, -1. */
 static int filters(const struct dw_inst *x, const struct dw_now *now, const struct cols *c,
-    struct arena *a, struct box_err *err)
+    struct arena *a, struct buf *key, struct box_err *err)
 {
 	const struct dw_rel *r = x->rel;
 	const struct dw_names *n = &r->leaf->names;
@@ -91,6 +91,7 @@ static int filters(const struct dw_inst *x, const struct dw_now *now, const stru
 		.unit = dw_unit_rows,
 		.unit_agg = dw_unit_total,
 		.keyed = x->view,
+		.key = key,
 	};
 	int res = 1;
 
@@ -184,12 +185,11 @@ static bool put_queue(
 	return true;
 }
 
-static bool put_distinct(
-    const struct dw_inst *x, sv key, const struct dw_now *now, const struct cols *c)
+static bool put_distinct(const struct dw_inst *x, sv key, const struct dw_now *now,
+    const struct cols *c, struct buf *row)
 {
 	const struct dw_rel *r = x->rel;
 	struct dw_g_distinct *g = dw_table_put(&x->st->groups, key, now->ts);
-	AUTO_BUF row = buf_with(DW_EVENT_BYTES_MAX * 2);
 	struct dw_g_row *w;
 	size_t before;
 
@@ -201,10 +201,11 @@ static bool put_distinct(
 		g->ready = true;
 	}
 	dw_distinct_expire(g, minus(now->ts, x->st->reach), EXPIRE_STEP);
+	buf_clear(row);
 	for (uint32_t i = 0; i < r->nval; i++)
-		dw_val_key(&row, c->val[i]);
+		dw_val_key(row, c->val[i]);
 	before = g->rows.n;
-	w = buf_ok(&row) ? dw_table_put(&g->rows, buf_sv(&row), now->ts) : NULL;
+	w = buf_ok(row) ? dw_table_put(&g->rows, buf_sv(row), now->ts) : NULL;
 	if (w == NULL)
 		return false;
 	if (g->rows.n != before) {
@@ -279,32 +280,30 @@ static void expire(struct dw_state *s, int64_t now)
 }
 
 int dw_inst_step(struct dw_inst *x, const struct dw_now *now, struct arena *scratch,
-    struct buf *key, struct box_err *err)
+    struct buf *key, struct buf *row, struct box_err *err)
 {
 	const struct dw_rel *r = x->rel;
+	size_t groups = x->st->groups.n;
+	char slice[8];
 	struct cols c;
 	bool ok = false;
-	sv slice;
-	AUTO_BUF own = buf_with(16);
 	int f;
 
 	if (!dw_rel_matches(r, now->e))
 		return 0;
 	read_cols(r, now->e, &c);
-	f = filters(x, now, &c, scratch, err);
+	f = filters(x, now, &c, scratch, row, err);
 	if (f != 1)
 		return f;
 	buf_clear(key);
-	if (r->kind == DW_REL_RUN || r->kind == DW_REL_LAST) {
-		buf_put_u64(&own, now->slice);
-		slice = buf_sv(&own);
-	} else {
-		buf_put_u64(key, now->slice);
-		slice = (sv){ NULL, 0 };
-	}
+	for (int i = 0; i < 8; i++)
+		slice[i] = (char)(now->slice >> (56 - 8 * i));
+	/* Runs and last events are kept for each slice; the others for each key within it. */
+	if (r->kind != DW_REL_RUN && r->kind != DW_REL_LAST)
+		buf_put(key, slice, sizeof(slice));
 	for (uint32_t i = 0; i < r->nkey; i++)
 		dw_val_key(key, c.key[i]);
-	if (!buf_ok(key) || !buf_ok(&own))
+	if (!buf_ok(key))
 		return box_nomem(err, "the history of a policy set");
 	switch (r->kind) {
 	case DW_REL_LATEST:
@@ -314,17 +313,18 @@ int dw_inst_step(struct dw_inst *x, const struct dw_now *now, struct arena *scra
 		ok = put_queue(x, buf_sv(key), now, &c);
 		break;
 	case DW_REL_DISTINCT:
-		ok = put_distinct(x, buf_sv(key), now, &c);
+		ok = put_distinct(x, buf_sv(key), now, &c, row);
 		break;
 	case DW_REL_RUN:
-		ok = put_run(x->st, slice, key, now);
+		ok = put_run(x->st, (sv){ slice, sizeof(slice) }, key, now);
 		break;
 	case DW_REL_LAST:
-		ok = put_last(x, slice, key, now, &c);
+		ok = put_last(x, (sv){ slice, sizeof(slice) }, key, now, &c);
 		break;
 	}
 	if (!ok)
 		return box_nomem(err, "the history of a policy set");
+	f = x->st->groups.n != groups ? 2 : 1;
 	expire(x->st, now->ts);
-	return 0;
+	return f;
 }

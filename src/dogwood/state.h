@@ -27,6 +27,17 @@ struct dw_inst {
 	struct dw_state *st;
 	struct dw_inst **view; /* by position in rel->leaf's list: the instances its filters ask */
 	uint32_t order;        /* inner ones before those that ask them */
+	uint64_t round;        /* marks it as seen in one pass */
+	struct dw_fam *fam;
+	struct dw_trigger
+	    *trigger; /* leaves that are false while this holds nothing for their key */
+	uint32_t ntrigger, cap_trigger;
+};
+
+struct dw_fam;
+struct dw_trigger {
+	uint32_t probe; /* number of the way to ask (monitor_impl.h) */
+	uint32_t leaf;
 };
 
 struct dw_state *dw_state_new(const struct dw_rel *r, uint64_t born);
@@ -40,9 +51,10 @@ struct dw_now {
 };
 /* Does an event match the pattern and its literals? Side conditions are not asked. */
 bool dw_rel_matches(const struct dw_rel *r, const struct dw_event *e);
-/* Take in an event that matches. scratch is reset; key is reused. -1 without memory. */
+/* Take in an event if it matches. scratch is reset; key and row are reused. 2: there is a new group, under *key; 1: taken; 0: it does not
+ * match; -1 without memory. */
 int dw_inst_step(struct dw_inst *x, const struct dw_now *now, struct arena *scratch,
-    struct buf *key, struct box_err *err);
+    struct buf *key, struct buf *row, struct box_err *err);
 
 /* The callbacks of struct dw_eval; e->keyed is the view (struct dw_inst **) of the leaf. */
 int dw_unit_rows(struct dw_eval *e, const struct dw_unit *u, struct dw_cont *k);

@@ -3,8 +3,6 @@
 
 #include "base/ban.h"
 
-#define KEY_BYTES (DW_EVENT_BYTES_MAX * 2)
-
 static int64_t minus(int64_t a, int64_t b)
 {
 	int64_t r;
@@ -19,12 +17,14 @@ static const struct dw_inst *inst(const struct dw_eval *e, const struct dw_use *
 	return view[u->rel];
 }
 
-/* The key that the present bindings and request ask for: 1; 0: some part has no value, so nothing matches; -1. */
-static int build_key(struct dw_eval *e, const struct dw_use *u, bool slice, struct buf *b)
+/* The key that the present bindings and request ask for, in e->key: 1; 0: some part has no value, so nothing matches; -1. */
+static int build_key(struct dw_eval *e, const struct dw_use *u, bool slice)
 {
+	struct buf *b = e->key;
 	struct dw_val v;
 	int r;
 
+	buf_clear(b);
 	if (slice)
 		buf_put_u64(b, e->slice);
 	for (uint32_t i = 0; i < u->nkey; i++) {
@@ -39,13 +39,21 @@ static int build_key(struct dw_eval *e, const struct dw_use *u, bool slice, stru
 /* The group that a use asks for; NULL with *r = 0 (nothing there) or -1. */
 static void *group(struct dw_eval *e, const struct dw_use *u, int *r)
 {
-	AUTO_BUF key = buf_with(KEY_BYTES);
-
-	*r = build_key(e, u, true, &key);
+	*r = build_key(e, u, true);
 	if (*r != 1)
 		return NULL;
 	*r = 0;
-	return dw_table_find(&inst(e, u)->st->groups, buf_sv(&key));
+	return dw_table_find(&inst(e, u)->st->groups, buf_sv(e->key));
+}
+
+/* The record of the present slice, for relations that are kept by slice alone. */
+static const void *of_slice(const struct dw_eval *e, const struct dw_use *u)
+{
+	char key[8];
+
+	for (int i = 0; i < 8; i++)
+		key[i] = (char)(e->slice >> (56 - 8 * i));
+	return dw_table_find(&inst(e, u)->st->groups, (sv){ key, sizeof(key) });
 }
 
 /* The timepoint of the newest match of a negated pattern plus one; 0: none. */
@@ -61,18 +69,14 @@ static int newest(struct dw_eval *e, const struct dw_use *u, uint64_t *out)
 /* From which timepoint on have all events matched a positive pattern with the present key? e->seq + 1: not even the newest. */
 static int run_start(struct dw_eval *e, const struct dw_use *u, uint64_t *out)
 {
-	AUTO_BUF key = buf_with(KEY_BYTES), slice = buf_with(16);
 	const struct dw_g_run *g;
-	int r = build_key(e, u, false, &key);
+	int r = build_key(e, u, false);
 
 	*out = e->seq + 1;
 	if (r != 1)
 		return r;
-	buf_put_u64(&slice, e->slice);
-	if (!buf_ok(&slice))
-		return box_nomem(e->err, "a temporal condition");
-	g = dw_table_find(&inst(e, u)->st->groups, buf_sv(&slice));
-	if (g != NULL && g->end == e->seq && sv_eq((sv){ (char *)g->key, g->n }, buf_sv(&key)))
+	g = of_slice(e, u);
+	if (g != NULL && g->end == e->seq && sv_eq((sv){ (char *)g->key, g->n }, buf_sv(e->key)))
 		*out = g->start;
 	return 0;
 }
@@ -164,21 +168,17 @@ static int rows_distinct(
 
 static int rows_previous(struct dw_eval *e, const struct dw_unit *u, struct dw_cont *k)
 {
-	AUTO_BUF key = buf_with(KEY_BYTES), slice = buf_with(16);
 	const struct dw_g_last *g;
-	int r = build_key(e, &u->main, false, &key);
+	int r = build_key(e, &u->main, false);
 
 	if (r != 1)
 		return r;
-	buf_put_u64(&slice, e->slice);
-	if (!buf_ok(&slice))
-		return box_nomem(e->err, "a temporal condition");
-	g = dw_table_find(&inst(e, &u->main)->st->groups, buf_sv(&slice));
+	g = of_slice(e, &u->main);
 	for (int i = 0; g != NULL && i < 2; i++) {
 		const struct dw_last *m = &g->m[i];
 
 		if (m->key != NULL && m->at.seq + 1 == e->seq && m->at.ts >= minus(e->ts, u->w) &&
-		    sv_eq((sv){ (char *)m->key, m->n }, buf_sv(&key)))
+		    sv_eq((sv){ (char *)m->key, m->n }, buf_sv(e->key)))
 			return emit(e, u, m->at.seq, m->vals, k);
 	}
 	return 0;

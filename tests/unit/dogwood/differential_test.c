@@ -60,8 +60,12 @@ static void show(
 	    SV_ARG(buf_sv(policy)), buf_cstr(&b));
 }
 
+struct tally {
+	size_t asked, yes, keyed, gated;
+};
+
 /* One pair. 0: refused as unsafe, 1: compared. */
-static int one(uint64_t seed, size_t *asked, size_t *yes)
+static int one(uint64_t seed, struct tally *n)
 {
 	struct gen g = { seed };
 	AUTO_BUF policy = buf_with(1 << 20), more = buf_with(1 << 20), snap = buf_with(1 << 24);
@@ -72,6 +76,8 @@ static int one(uint64_t seed, size_t *asked, size_t *yes)
 	struct dw_set *s = NULL, *s2 = NULL;
 	struct dw_event *ev;
 	struct dwm *m, *m2;
+	const uint32_t *gates;
+	size_t ngates = 0;
 	struct box_err err = { 0 };
 
 	for (int i = 0; i < 2 && s == NULL; i++) {
@@ -130,6 +136,10 @@ static int one(uint64_t seed, size_t *asked, size_t *yes)
 			born[0] = i;
 		}
 		assert_return_code(dwm_step(m, &ev[i], &err), 0);
+		gates = NULL;
+		if (sv_eq(ev[i].kind, SV("request")) &&
+		    dwm_true_leaves(m, &ev[i], &gates, &ngates, &err) < 0)
+			fail_msg("seed %llu: %s", (unsigned long long)seed, err.msg);
 		for (size_t f = 0; f < s->nleaves && sv_eq(ev[i].kind, SV("request")); f++) {
 			int want = naive_leaf(s, s->leaves[f].cond, ev, i, born[f], &a);
 			bool got;
@@ -143,8 +153,21 @@ static int one(uint64_t seed, size_t *asked, size_t *yes)
 				fail_msg("seed %llu: leaf %zu at event %zu",
 				    (unsigned long long)seed, f, i);
 			}
-			(*asked)++;
-			*yes += got;
+			/* The leaves that gate their rules are found without asking all of them. */
+			if (s->leaves[f].gate) {
+				bool listed = false;
+
+				for (size_t k = 0; k < ngates; k++)
+					listed = listed || gates[k] == f;
+				if (listed != got)
+					fail_msg("seed %llu: leaf %zu at event %zu: the list of "
+					         "true leaves",
+					    (unsigned long long)seed, f, i);
+				n->gated++;
+			}
+			n->keyed += !s->leaves[f].plan.general;
+			n->asked++;
+			n->yes += got;
 		}
 	}
 	dwm_free(m);
@@ -156,19 +179,24 @@ static void agrees_with_the_definition(void **state)
 {
 	uint64_t seed = env_number("DW_SEED", 20261130), cases = env_number("DW_CASES", 20000),
 	         tried = 0;
-	size_t asked = 0, yes = 0, compared = 0;
+	struct tally n = { 0 };
+	size_t compared = 0;
 
 	(void)state;
 	printf("differential: seed %llu, %llu pairs\n", (unsigned long long)seed,
 	    (unsigned long long)cases);
 	while (compared < cases) {
-		compared += (size_t)one(seed * 0x9e3779b97f4a7c15u + ++tried, &asked, &yes);
+		compared += (size_t)one(seed * 0x9e3779b97f4a7c15u + ++tried, &n);
 		/* A generator that makes nothing usable tests nothing. */
 		assert_true(tried < cases * 20 + 1000);
 	}
-	printf("differential: %llu drawn, %zu compared, %zu leaf values, %zu true\n",
-	    (unsigned long long)tried, compared, asked, yes);
-	assert_true(yes > asked / 50 && yes < asked - asked / 50);
+	printf("differential: %llu drawn, %zu compared, %zu leaf values, %zu true, %zu by keyed "
+	       "states alone, %zu gates\n",
+	    (unsigned long long)tried, compared, n.asked, n.yes, n.keyed, n.gated);
+	assert_true(n.yes > n.asked / 50 && n.yes < n.asked - n.asked / 50);
+	/* Both ways of evaluation are tested. */
+	assert_true(
+	    n.keyed > n.asked / 20 && n.keyed < n.asked - n.asked / 20 && n.gated > n.asked / 50);
 }
 
 int main(void)
