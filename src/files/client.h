@@ -100,7 +100,7 @@ int files_link_over(struct files *f, const char *from, const char *to);
 int files_mktemp(struct files *f, const char *template_path, bool dir, int *fd, struct buf *out);
 
 /* Find a host program. name without '/': searched on path_var (undecided); with '/': that path. Not decided: the spawn decision names what was found. out receives the canonical path; *is_script and
- * the first line's interpreter are NOT looked at here. ENOENT when nothing is found. */
+ * the first line's interpreter are NOT looked at here. ENOENT when no executable file is found, whatever else stands there (files_access, which is decided, tells). */
 int files_locate(struct files *f, const char *name, const char *path_var, struct buf *out);
 
 /* Whole trees: planned, decided in full, then done (design.md 6). on() reports progress and per-object errors; a refusal stops before the first change. */

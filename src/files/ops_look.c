@@ -199,15 +199,15 @@ int op_chdir(struct client *c, struct ipc_msg *m, struct box_err *err)
 
 /* --- LOCATE --- */
 
-static void act_locate(struct req *q)
+/* Is this a program that may be named to the shell? Nobody decided about it yet, so whatever else stands there (a file without an x bit, a protected
+ * object) is like nothing at all: an undecided answer must not tell what exists. */
+static bool is_program(const struct req *q, const struct walk *w)
 {
-	const struct walk *w = &q->w[0];
-	int e = w->err != 0 ? w->err : !S_ISREG(w->st.st_mode) ? EACCES : check_access(w, X_OK);
+	struct reach_ask a = walk_ask(w, FS_EXEC, false);
 
-	if (e != 0)
-		req_errno(q, e);
-	else
-		answer_path(q, 0);
+	a.anywhere = true;
+	return w->err == 0 && S_ISREG(w->st.st_mode) && check_access(w, X_OK) == 0 &&
+	       reach_floor(&q->srv->reach, &a) == NULL;
 }
 
 /* The first executable file of this name on PATH. Looked up undecided (spec shell.md 7.1, Locate): what was found is named in the shell:spawn
@@ -234,8 +234,8 @@ static void search_path(struct req *q, sv name, sv path_var)
 		if (i < 0)
 			return;
 		w = &q->w[i];
-		if (w->err == 0 && S_ISREG(w->st.st_mode) && check_access(w, X_OK) == 0) {
-			act_locate(q);
+		if (is_program(q, w)) {
+			answer_path(q, 0);
 			return;
 		}
 		walk_fini(w);
@@ -261,7 +261,10 @@ int op_locate(struct client *c, struct ipc_msg *m, struct box_err *err)
 	} else if (sv_find(name, '/') < 0) {
 		search_path(q, name, path_var);
 	} else if (req_walk(q, name, WALK_FOLLOW | WALK_ANYWHERE) >= 0) {
-		act_locate(q);
+		if (is_program(q, &q->w[0]))
+			answer_path(q, 0);
+		else
+			req_errno(q, ENOENT);
 	}
 	return 0;
 }

@@ -293,11 +293,19 @@ static int find_program(struct shell *sh, struct arena *a, struct sh_cmdline *c)
 	return 127;
 }
 
-/* A spelled path without a program behind it, after its permit. */
+/* A spelled path without a program behind it, after its permit. What stands there instead is decided by itself. */
 static int no_program(struct shell *sh, const struct sh_cmdline *c)
 {
-	if (c->missing == EACCES || c->missing == EISDIR || c->missing == ENOTDIR) {
-		sh_msg(sh, "%s: %s", c->args.v[0], box_strerror(c->missing));
+	int why = c->missing;
+
+	if (why == ENOENT) {
+		if (files_access(sh->files, c->path, X_OK) == 0)
+			why = EISDIR;
+		else if (files_error(sh->files)->why == FILES_ERRNO)
+			why = files_error(sh->files)->sys;
+	}
+	if (why == EACCES || why == EISDIR || why == ENOTDIR) {
+		sh_msg(sh, "%s: %s", c->args.v[0], box_strerror(why));
 		return 126;
 	}
 	sh_msg(sh, "%s: command not found", c->args.v[0]);
@@ -452,8 +460,8 @@ static int only_assignments(struct shell *sh, const struct sh_node *n)
 		if (sh_assign(sh, as, 0) != 0) {
 			/* An assignment error ends the complete command, as in bash. */
 			if (sh->flow == SH_FLOW_NONE)
-				sh->flow = SH_FLOW_ABORT;
-			return set_status(sh, sh->flow == SH_FLOW_EXIT ? sh->status : 1);
+				sh->flow = (sh->opts & SH_O_POSIX) != 0 ? SH_FLOW_EXIT : SH_FLOW_ABORT;
+			return set_status(sh, sh->flow == SH_FLOW_EXIT && sh->status != 0 ? sh->status : 1);
 		}
 	}
 	return set_status(sh, sh->last_subst >= 0 ? sh->last_subst : 0);
@@ -498,17 +506,15 @@ static int run_words(struct shell *sh, struct arena *a, struct sh_cmdline *c,
 	bool scope = false, special, keep;
 	int r;
 
-	r = sh_resolve(sh, a, c);
-	if (r != 0) {
-		/* `missing 2>/dev/null`: the message goes where the command's would have gone. */
-		return r;
-	}
+	/* In front of the search: PATH=dir command is looked for in dir. */
 	if (assigns != NULL) {
 		if (sh_prefix_assign(sh, assigns) != 0)
 			return sh->flow == SH_FLOW_NONE ? 1 : sh->status;
 		scope = true;
 	}
-	r = sh_admit(sh, c);
+	r = sh_resolve(sh, a, c);
+	if (r == 0)
+		r = sh_admit(sh, c);
 	if (r == 0 && sh_redirect(sh, redirs, &saved) != 0) {
 		r = sh->flow == SH_FLOW_NONE ? 1 : sh->status;
 		sh_done(sh, &c->ticket, r);
@@ -568,6 +574,7 @@ int sh_eval_simple(struct shell *sh, const struct sh_node *n)
 	}
 	if (c.args.n == 0) {
 		r = only_assignments(sh, n);
+		sh_set_last_arg(sh, "");
 	} else {
 		trace(sh, &c);
 		r = run_words(sh, &a, &c, n->redirs, n->assigns);

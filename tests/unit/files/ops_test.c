@@ -329,6 +329,16 @@ static void test_locate(void **state)
 	assert_int_equal(files_locate(k->f, "tool", var, &out), 0);
 	assert_string_equal(buf_cstr(&out), fake_path(k, "tool"));
 	buf_clear(&out);
+	/* An undecided answer says nothing of what is no program, or protected. */
+	char secret[512];
+	(void)snprintf(secret, sizeof(secret), "%s/.ssh/id", k->home);
+	assert_int_equal(files_locate(k->f, secret, var, &out), -1);
+	assert_int_equal(files_error(k->f)->sys, ENOENT);
+	assert_int_equal(chmod(secret, 0755), 0);
+	assert_int_equal(files_locate(k->f, secret, var, &out), -1);
+	assert_int_equal(files_error(k->f)->sys, ENOENT);
+	assert_int_equal(files_locate(k->f, "/etc/passwd", var, &out), -1);
+	assert_int_equal(files_error(k->f)->sys, ENOENT);
 	/* Not decided: the spawn decision names what was found. */
 	k->permit = nothing;
 	assert_int_equal(files_locate(k->f, "sh", "/usr/bin:/bin", &out), 0);
