@@ -59,6 +59,15 @@ bool crew_hello_ok(struct ipc_msg *m, struct box_err *err)
 	return true;
 }
 
+int crew_fatal(struct ipc_msg *m, struct box_err *err)
+{
+	AUTO_BUF text = buf_with(4096);
+
+	/* A parser may have been taken over before it said this: nothing of it reaches a terminal raw. */
+	buf_put_escaped(&text, rd_str(&m->body, 1024));
+	return box_fail(err, BOX_ESYS, 0, SV_FMT, SV_ARG(buf_sv(&text)));
+}
+
 void crew_kill(struct crew *c)
 {
 	if (c->pid > 0 && pidfd_send_signal(c->pidfd, SIGKILL, NULL, 0) != 0 && errno != ESRCH)

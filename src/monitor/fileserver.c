@@ -130,10 +130,8 @@ static int on_hello(void *ctx, struct ipc_msg *msg, struct box_err *err)
 
 static int on_fatal(void *ctx, struct ipc_msg *msg, struct box_err *err)
 {
-	sv text = rd_str(&msg->body, MON_REASON_MAX);
-
-	(void)ctx;
-	return box_fail(err, BOX_ESYS, 0, SV_FMT, SV_ARG(text));
+	(void)ctx; /* who it was is in the message of on_end */
+	return crew_fatal(msg, err);
 }
 
 static int on_ask(void *ctx, struct ipc_msg *msg, struct box_err *err)

@@ -100,6 +100,8 @@ int crew_start(struct monitor *m, struct crew *c, const char *program, enum work
     struct box_err *err);
 /* Handlers shared by all worker tables: MON_HELLO moves the channel to state 2; MON_FATAL ends the box. ctx is the worker's own. */
 bool crew_hello_ok(struct ipc_msg *m, struct box_err *err);
+/* MON_FATAL: always -1, with the worker's text made safe. */
+int crew_fatal(struct ipc_msg *m, struct box_err *err);
 /* Kill, without waiting: for workers that would complain about each other's end. */
 void crew_kill(struct crew *c);
 /* Kill and reap. The channel is the caller's to end. */

@@ -55,7 +55,8 @@ void monitor_fail(struct monitor *m, const char *fmt, ...)
 		memcpy(m->why, e.msg, sizeof(m->why));
 	}
 	m->failed = true;
-	loop_stop(m->loop);
+	if (m->loop != NULL)
+		loop_stop(m->loop);
 }
 
 void monitor_drain(struct monitor *m)

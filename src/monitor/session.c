@@ -151,10 +151,8 @@ static int on_hello(void *ctx, struct ipc_msg *msg, struct box_err *err)
 
 static int on_fatal(void *ctx, struct ipc_msg *msg, struct box_err *err)
 {
-	sv text = rd_str(&msg->body, MON_REASON_MAX);
-
-	(void)ctx;
-	return box_fail(err, BOX_ESYS, 0, SV_FMT, SV_ARG(text));
+	(void)ctx; /* who it was is in the message of on_end */
+	return crew_fatal(msg, err);
 }
 
 static int on_ask_exec(void *ctx, struct ipc_msg *msg, struct box_err *err)
@@ -413,8 +411,10 @@ static int on_exit_frame(void *ctx, struct ipc_msg *msg, struct box_err *err)
 	struct session *s = c->session;
 	int32_t status = (int32_t)rd_u32(&msg->body);
 
-	if (!rd_done(&msg->body) || !c->first || s->alias == NULL)
+	if (!rd_done(&msg->body) || !c->first)
 		return malformed(err);
+	if (s->alias == NULL)
+		return 0; /* it hung up in between */
 	alias_exit(s->alias, status >= 0 && status <= 255 ? status : 125);
 	s->alias = NULL;
 	return 0;
