@@ -160,6 +160,9 @@ static void put_leaf(struct out *o, const struct cedar_leaf *l)
 
 static void put(struct out *o, const struct cedar_expr *e)
 {
+	/* A path of `has` writes its operand more than once: a full buffer must end that. */
+	if (o->b->bad)
+		return;
 	switch (e->kind) {
 	case CEDAR_E_LIT:
 		buf_put_sv(o->b, SV("{\"Value\": "));

@@ -384,6 +384,9 @@ static void put(struct out *o, const struct cedar_expr *e, enum level need)
 {
 	bool paren = level_of(o, e) < need;
 
+	/* Some forms write an operand more than once: a full buffer must end that. */
+	if (o->b->bad)
+		return;
 	if (paren)
 		buf_put_byte(o->b, '(');
 	put_bare(o, e);

@@ -342,7 +342,7 @@ static const struct cedar_type *resolve_record(
 	struct cedar_type *ty = ARENA_NEW(r->a, struct cedar_type);
 	struct cedar_attr *v = ARENA_VEC(r->a, struct cedar_attr, s->n_attr);
 	bool good = true;
-	uint32_t i, j, n = 0;
+	uint32_t i;
 
 	if (ty == NULL || v == NULL)
 		return nomem(r);
@@ -353,24 +353,16 @@ static const struct cedar_type *resolve_record(
 		r->failed = true;
 	}
 	for (i = 0; i < s->n_attr; i++) {
-		/* Of an attribute declared twice the last one holds, as in the reference. */
-		for (j = 0; j < n && j < 1024; j++)
-			if (v[j].name == s->attr[i].name)
-				break;
-		if (j == 1024)
-			j = n;
-		v[j].name = s->attr[i].name;
-		v[j].required = s->attr[i].required;
-		v[j].type = resolve(r, ns, s->attr[i].type, size);
-		if (v[j].type == NULL)
+		v[i].name = s->attr[i].name;
+		v[i].required = s->attr[i].required;
+		v[i].type = resolve(r, ns, s->attr[i].type, size);
+		if (v[i].type == NULL)
 			good = false;
-		if (j == n)
-			n++;
 	}
-	cedar_sort(v, n, sizeof(*v), by_attr);
+	cedar_sort(v, s->n_attr, sizeof(*v), by_attr);
 	ty->kind = CEDAR_TY_RECORD;
 	ty->attr = v;
-	ty->n_attr = n;
+	ty->n_attr = s->n_attr;
 	return good ? ty : NULL;
 }
 

@@ -385,7 +385,7 @@ static bool each(struct sj *p, struct cedar_snamespace *ns, const struct jnode *
 	if (j->kind != J_OBJ)
 		return fail(p, j, "declarations must be an object by name") != NULL;
 	for (i = 0; i < j->n; i++)
-		good &= f(p, ns, j->key[i], j->item[i]);
+		good = f(p, ns, j->key[i], j->item[i]) && good;
 	return good;
 }
 
@@ -393,6 +393,7 @@ static bool namespace(struct sj *p, sv name, const struct jnode *j)
 {
 	cedar_sym n = name.n == 0 ? intern(p, name) : path(p, j, name);
 	struct cedar_snamespace *ns;
+	bool good;
 
 	if (n == NULL)
 		return false;
@@ -407,10 +408,11 @@ static bool namespace(struct sj *p, sv name, const struct jnode *j)
 	ns = schema_namespace(p->a, p->out, &p->caps, n);
 	if (ns == NULL)
 		return nomem(p) != NULL;
-	return annotations(p, jtree_get(j, SV("annotations")), &ns->ann, &ns->n_ann) &
-	       each(p, ns, jtree_get(j, SV("commonTypes")), common) &
-	       each(p, ns, jtree_get(j, SV("entityTypes")), entity) &
-	       each(p, ns, jtree_get(j, SV("actions")), action);
+	/* Each part reports its own mistakes. */
+	good = annotations(p, jtree_get(j, SV("annotations")), &ns->ann, &ns->n_ann);
+	good = each(p, ns, jtree_get(j, SV("commonTypes")), common) && good;
+	good = each(p, ns, jtree_get(j, SV("entityTypes")), entity) && good;
+	return each(p, ns, jtree_get(j, SV("actions")), action) && good;
 }
 
 int cedar_schema_parse_json(struct cedar_syms *t, struct arena *a, sv text,
@@ -437,6 +439,6 @@ int cedar_schema_parse_json(struct cedar_syms *t, struct arena *a, sv text,
 		return -1;
 	}
 	for (i = 0; i < j->n; i++)
-		good &= namespace(&p, j->key[i], j->item[i]);
+		good = namespace(&p, j->key[i], j->item[i]) && good;
 	return good ? 0 : -1;
 }

@@ -2,6 +2,7 @@
 #include "cedar/parse.h"
 #include "cedar/schema.h"
 #include "cedar/schema_priv.h"
+#include "cedar/smap.h"
 
 #include "base/ban.h"
 
@@ -186,20 +187,34 @@ static struct cedar_sty *sty(struct sp *p, enum cedar_sty_kind k, const struct c
 	return s;
 }
 
+/* Where an attribute goes: at the end (n), or over an earlier one of its name. SIZE_MAX without memory. */
+static size_t attr_place(struct smap *seen, cedar_sym name, size_t n)
+{
+	uintptr_t have = (uintptr_t)smap_get(seen, name, NULL);
+
+	if (have != 0)
+		return have - 1;
+	/* The map holds the place as a number; it is never followed. */
+	return smap_add(seen, name, NULL, (void *)(n + 1)) < 0 ? SIZE_MAX : n;
+}
+
 /* { attrs }; the current token is the brace. */
 static struct cedar_sty *record(struct sp *p)
 {
 	struct cedar_sty *s = sty(p, CEDAR_STY_RECORD, &p->cur.span);
 	struct cedar_sattr *v = NULL;
-	size_t n = 0, cap = 0;
+	size_t n = 0, cap = 0, same;
+	AUTO_SMAP seen = { 0 };
 
 	if (s == NULL || !need(p, "{"))
 		return NULL;
 	while (!is(p, "}")) {
 		struct cedar_sattr at = { .required = true };
+		struct cedar_span where;
 
 		if (!annotations(p, &at.ann, &at.n_ann))
 			return NULL;
+		where = p->cur.span;
 		at.name = name(p);
 		if (at.name == NULL)
 			return NULL;
@@ -212,7 +227,16 @@ static struct cedar_sty *record(struct sp *p)
 		v = schema_room(p->a, v, n, &cap, sizeof(*v));
 		if (v == NULL)
 			return nomem(p);
-		v[n++] = at;
+		same = attr_place(&seen, at.name, n);
+		if (same == SIZE_MAX)
+			return nomem(p);
+		v[same] = at;
+		if (same == n)
+			n++;
+		else
+			cedar_diag_add(p->ds, CEDAR_WARNING, "schema", &where, NULL,
+			    "attribute `" SV_FMT "` is declared twice; the last declaration holds",
+			    SV_ARG(cedar_sv(at.name)));
 		if (!eat(p, ","))
 			break;
 	}

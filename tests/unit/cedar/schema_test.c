@@ -180,6 +180,24 @@ static void test_names(void **state)
 	    cedar_type_attr(a->shape, cedar_intern(w->t, SV("y")))->type->kind, CEDAR_TY_IP);
 }
 
+/* As in the reference the last declaration holds; ours says so. */
+static void test_twice(void **state)
+{
+	struct world *w = *state;
+	struct cedar_schema *s = load(w, SV("entity A { x: Long, y: Long, x?: String };"), false);
+	struct buf j = buf_with(4096);
+	const struct cedar_attr *x;
+
+	assert_non_null(s);
+	assert_int_equal(w->ds.n, 1);
+	assert_int_equal(w->ds.d[0].severity, CEDAR_WARNING);
+	x = cedar_type_attr(cedar_schema_etype(s, cedar_intern(w->t, SV("A")))->shape, cedar_intern(w->t, SV("x")));
+	assert_true(x->type->kind == CEDAR_TY_STRING && !x->required);
+	cedar_schema_put_json(&j, s->src);
+	assert_non_null(load(w, buf_sv(&j), true));
+	buf_fini(&j);
+}
+
 static void test_own_context(void **state)
 {
 	struct world *w = *state;
@@ -270,6 +288,7 @@ int main(void)
 		T(test_refused),
 		T(test_refused_json),
 		T(test_names),
+		T(test_twice),
 		T(test_own_context),
 		T(test_bounds),
 		T(test_no_memory),

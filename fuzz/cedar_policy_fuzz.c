@@ -1,0 +1,47 @@
+/* Policy sources in both grammars: what parses is printed and parses again to the same text. */
+#include <stdlib.h>
+
+#include "cedar/eval.h"
+#include "cedar/parse.h"
+
+#include "base/ban.h"
+
+#define CHECK(x) ((x) ? (void)0 : abort())
+
+static size_t print_all(struct buf *b, const struct cedar_source *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->n_policy; i++)
+		cedar_put_policy(b, &s->policy[i], false, NULL);
+	return s->n_policy;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *d, size_t n);
+int LLVMFuzzerTestOneInput(const uint8_t *d, size_t n)
+{
+	struct cedar_parse_opts o = { .dogwood = n != 0 && (d[0] & 1) != 0 };
+	struct arena a = { .limit = (size_t)64 << 20 };
+	struct cedar_diags ds = cedar_diags_in(&a);
+	struct cedar_syms *t = cedar_syms_new((size_t)64 << 20);
+	AUTO_BUF once = buf_with(1 << 20), twice = buf_with(1 << 20);
+	struct cedar_source s, again;
+
+	if (n != 0 && cedar_parse(t, &a, (sv){ (const char *)d + 1, n - 1 }, &o, &s, &ds) == 0) {
+		cedar_policies_free(cedar_policies_of(t, &s, NULL, &ds));
+		ds = cedar_diags_in(&a);
+		print_all(&once, &s);
+		/* Parentheses that printing adds may pass the limit on depth. */
+		if (buf_ok(&once) && n < 200) {
+			CHECK(cedar_parse(t, &a, buf_sv(&once), &o, &again, &ds) == 0);
+			CHECK(print_all(&twice, &again) == s.n_policy);
+			CHECK(sv_eq(buf_sv(&once), buf_sv(&twice)));
+		}
+	} else if (n != 0) {
+		CHECK(ds.errors != 0);
+		cedar_diags_render(&once, "f", (sv){ (const char *)d + 1, n - 1 }, &ds);
+	}
+	arena_free(&a);
+	cedar_syms_free(t);
+	return 0;
+}
