@@ -13,6 +13,7 @@
 #include "dogwood-cmd/cmd.h"
 #include "dogwood/trace.h"
 #include "engine/build.h"
+#include "engine/change.h"
 #include "engine/codec.h"
 #include "engine/scan.h"
 #include "engine/snapshot.h"
@@ -220,13 +221,15 @@ static int on_install(struct view *v, const struct wal_rec *r, bool shown, struc
 {
 	AUTO_ARENA a = { .limit = (size_t)64 << 20 };
 	struct dogwood_policy_set in;
+	sv sources;
 	struct box_err why;
 	struct eng_set *set = NULL;
 
-	if (eng_install_get(r->body, &a, &in, err) < 0)
+	if (eng_change_sources(r->body, &sources, err) < 0 ||
+	    eng_install_get(sources, &a, &in, err) < 0)
 		return -1;
 	/* Only for the names of rules: a set that this version cannot read is no reason to stop. */
-	(void)eng_set_decode(r->body, &set, &why);
+	(void)eng_set_decode(sources, &set, &why);
 	eng_set_unref(v->set);
 	v->set = set;
 	if (!shown || v->form == TRACE)

@@ -45,6 +45,12 @@ int eng_error_auto(struct dogwood_error *out, const struct box_err *err)
 	}
 }
 
+int eng_error_policy(struct dogwood_error *out, const struct box_err *err)
+{
+	return err->code == BOX_ECONFIG ? eng_error(out, DOGWOOD_EPOLICY, err)
+	                                : eng_error_auto(out, err);
+}
+
 int eng_uid_parse(struct arena *a, sv text, struct dw_uid *out, struct box_err *err)
 {
 	ptrdiff_t q = sv_find(text, '"');

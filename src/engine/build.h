@@ -60,5 +60,7 @@ int eng_uid_parse(struct arena *a, sv text, struct dw_uid *out, struct box_err *
 void eng_uid_put(struct buf *b, const struct dw_uid *u);
 /* Copy an internal error into the public one. Returns -1. */
 int eng_error(struct dogwood_error *out, enum dogwood_code code, const struct box_err *err);
+/* The same for what eng_set_load says. */
+int eng_error_policy(struct dogwood_error *out, const struct box_err *err);
 /* The same with the code that fits the error's own. */
 int eng_error_auto(struct dogwood_error *out, const struct box_err *err);

@@ -190,6 +190,7 @@ static void engine_free(struct dogwood_engine *e)
 	free((char *)e->opt.path);
 	(void)pthread_cond_destroy(&e->wake);
 	(void)pthread_mutex_destroy(&e->lock);
+	(void)pthread_mutex_destroy(&e->change);
 	free(e);
 }
 
@@ -210,7 +211,9 @@ int eng_open_io(const struct dogwood_options *o, const struct eng_io *io, dogwoo
 	e->body = buf_with(BODY_BYTES);
 	e->clock = o->now_ns != NULL ? (struct clock){ o->now_ns, o->now_arg } : clock_wall();
 	e->boot = o->now_ns != NULL ? (struct clock){ 0 } : (struct clock){ boot_now, NULL };
-	(void)pthread_mutex_init(&e->lock, NULL); /* neither can fail with default attributes */
+	/* None of these can fail with default attributes. */
+	(void)pthread_mutex_init(&e->lock, NULL);
+	(void)pthread_mutex_init(&e->change, NULL);
 	(void)pthread_cond_init(&e->wake, NULL);
 	if (check_options(&e->opt, &b) < 0)
 		goto fail;

@@ -36,6 +36,8 @@ struct eng_wait {
 };
 
 struct dogwood_engine {
+	/* Held during a policy change, before the lock: the set cannot change under it. */
+	pthread_mutex_t change;
 	pthread_mutex_t lock;
 	struct dogwood_options opt; /* path is our copy */
 	struct eng_io io;
@@ -95,6 +97,13 @@ int eng_append(
 /* dogwood_engine_open with the system calls given: tests make them fail. */
 int eng_open_io(const struct dogwood_options *o, const struct eng_io *io, dogwood_engine **out,
     struct dogwood_error *err);
+
+/* install.c */
+
+/* Put a set whose entries are filled in force and append the record. Both locks are held. The
+ * caller keeps its reference. */
+int eng_change(struct dogwood_engine *e, struct eng_set *set, const int32_t *map, int64_t ts,
+    struct dogwood_installed *out, struct dogwood_error *err);
 
 /* flush.c */
 

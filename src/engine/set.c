@@ -10,7 +10,6 @@
 
 #include "base/ban.h"
 
-#define BODY_MAX  ((size_t)60 << 20) /* below WAL_BODY_MAX */
 #define RULES_MAX ((size_t)256 << 20)
 
 struct eng_set *eng_set_ref(struct eng_set *s)
@@ -149,7 +148,7 @@ static struct eng_set *set_new(struct box_err *err)
 		return NULL;
 	}
 	atomic_init(&s->refs, 1);
-	s->body = buf_with(BODY_MAX);
+	s->body = buf_with(ENG_SOURCES_BYTES);
 	s->a.limit = RULES_MAX;
 	return s;
 }
@@ -214,8 +213,7 @@ int dogwood_policy_check(
 	struct eng_set *s = NULL;
 
 	if (eng_set_load(set, diags, &s, &e) < 0)
-		return e.code == BOX_ECONFIG ? eng_error(err, DOGWOOD_EPOLICY, &e)
-		                             : eng_error_auto(err, &e);
+		return eng_error_policy(err, &e);
 	eng_set_unref(s);
 	return 0;
 }

@@ -11,12 +11,24 @@
 #include "base/buf.h"
 #include "dogwood/policyset.h"
 
+#define ENG_SOURCES_BYTES ((size_t)48 << 20) /* of all texts together */
+#define ENG_POLICY_TOKEN  24                 /* characters of a policy's token */
+
+/* Who a policy is, apart from where it stands and what it says. */
+struct eng_entry {
+	char token[ENG_POLICY_TOKEN + 1];
+	uint64_t ordinal; /* never given twice */
+	int64_t created, updated;
+};
+
 struct eng_set {
 	atomic_uint refs;
 	struct dw_set *set;
-	struct buf body; /* install body (codec.h): the texts; the rest borrows from it */
+	struct buf body; /* install body (codec.h): the texts */
 	struct arena a;
 	struct dogwood_rule *rules; /* one for each rule of set */
+	struct eng_entry *entries;  /* likewise; NULL until somebody says (change.h) */
+	uint64_t next_ordinal;
 	size_t n;
 };
 
@@ -27,8 +39,7 @@ int eng_set_load(const struct dogwood_policy_set *in, dogwood_diags *diags, stru
  * against the schemas. */
 int eng_set_load_for(const struct dogwood_policy_set *in, int64_t tick, bool loose,
     dogwood_diags *diags, struct eng_set **out, struct box_err *err);
-/* From the body of an install record. A set that does not compile any more is BOX_ECORRUPT:
- * without it the history after it means nothing. */
+/* From an install body (codec.h). A set that does not compile any more is BOX_ECORRUPT. */
 int eng_set_decode(sv body, struct eng_set **out, struct box_err *err);
 struct eng_set *eng_set_ref(struct eng_set *s);
 void eng_set_unref(struct eng_set *s); /* NULL is allowed */

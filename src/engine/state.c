@@ -1,8 +1,9 @@
 /* What the records of a log add up to. See state.h.
  *
  * Snapshot file, big-endian: magic "DWSNAP\r\n", u32 version, u32 CRC-32C of all that follows,
- * store id, u64 next offset, i64 newest stamp, str install body, u32 n tokens { str token, str
- * verdict, u64 offset, i64 stamp, u8 judged by this set }, monitors (dwm_save) to the end. */
+ * store id, u64 next offset, i64 newest stamp, str policy change (change.h), u32 n tokens { str
+ * token, str verdict, u64 offset, i64 stamp, u8 judged by this set }, monitors (dwm_save) to the
+ * end. */
 #include "engine/state.h"
 
 #include <inttypes.h>
@@ -11,6 +12,7 @@
 
 #include "base/hash.h"
 #include "base/rd.h"
+#include "engine/change.h"
 #include "engine/codec.h"
 
 #include "base/ban.h"
@@ -37,25 +39,43 @@ void eng_state_fini(struct eng_state *s)
 	s->set = NULL;
 }
 
-int eng_state_adopt(struct eng_state *s, struct eng_set *set, unsigned *kept, struct box_err *err)
+/* Each old rule at most once: two rules cannot go on with one history. */
+static int check_map(
+    const struct eng_state *s, const struct eng_set *set, const int32_t *map, struct box_err *err)
 {
-	size_t n = dw_set_nrules(set->set);
-	int32_t *map = NULL;
+	bool *used = calloc(s->set->n + 1, sizeof(*used));
+	bool ok = true;
+
+	if (used == NULL)
+		return box_nomem(err, "a policy change");
+	for (size_t i = 0; i < set->n && ok; i++) {
+		if (map[i] < 0)
+			continue;
+		ok = (size_t)map[i] < s->set->n && !used[map[i]];
+		if (ok)
+			used[map[i]] = true;
+	}
+	free(used);
+	return ok ? 0
+	          : box_fail(
+	                err, BOX_ECORRUPT, 0, "a policy change continues a rule that is not there");
+}
+
+int eng_state_adopt(struct eng_state *s, struct eng_set *set, const int32_t *map, unsigned *kept,
+    struct box_err *err)
+{
 	struct dwm *mon;
 
 	if (kept != NULL)
 		*kept = 0;
-	if (s->set == NULL) {
+	if (s->set == NULL || map == NULL) {
 		mon = dwm_new(set->set, DWM_MONOTONE, err);
 	} else {
-		map = calloc(n + 1, sizeof(*map));
-		if (map == NULL)
-			return box_nomem(err, "a policy change");
-		dw_set_correspond(set->set, s->set->set, map);
+		if (check_map(s, set, map, err) < 0)
+			return -1;
 		mon = dwm_transfer(s->mon, set->set, map, err);
 		if (mon != NULL && kept != NULL)
 			*kept = (unsigned)dwm_retained(s->mon, set->set, map);
-		free(map);
 	}
 	if (mon == NULL)
 		return -1;
@@ -91,10 +111,11 @@ static int replay_event(struct eng_state *s, const struct wal_rec *r, struct box
 static int replay_install(struct eng_state *s, const struct wal_rec *r, struct box_err *err)
 {
 	struct eng_set *set;
+	int32_t *map;
 
-	if (eng_set_decode(r->body, &set, err) < 0)
+	if (eng_change_get(r->body, &set, &map, err) < 0)
 		return -1;
-	if (eng_state_adopt(s, set, NULL, err) < 0) {
+	if (eng_state_adopt(s, set, map, NULL, err) < 0) {
 		eng_set_unref(set);
 		return -1;
 	}
@@ -126,17 +147,16 @@ int eng_state_replay(void *state, const struct wal_rec *r, struct box_err *err)
 	return 0;
 }
 
-static void put_crc(struct buf *b)
+static void put32_at(struct buf *b, size_t at, uint32_t v)
 {
-	uint32_t c = crc32c(0, sv_sub(buf_sv(b), SNAP_HEAD, SIZE_MAX));
-
 	for (int i = 0; i < 4; i++)
-		b->p[12 + i] = (uint8_t)(c >> (24 - 8 * i));
+		b->p[at + (size_t)i] = (uint8_t)(v >> (24 - 8 * i));
 }
 
 void eng_state_save(const struct eng_state *s, const uint8_t id[WAL_ID], struct buf *out)
 {
 	uint32_t n = 0;
+	size_t at;
 
 	buf_put_sv(out, SNAP_MAGIC);
 	buf_put_u32(out, SNAP_VERSION);
@@ -144,7 +164,11 @@ void eng_state_save(const struct eng_state *s, const uint8_t id[WAL_ID], struct 
 	buf_put(out, id, WAL_ID);
 	buf_put_u64(out, s->next);
 	buf_put_u64(out, (uint64_t)s->last_ts);
-	buf_put_str(out, buf_sv(&s->set->body));
+	at = out->n;
+	buf_put_u32(out, 0);
+	eng_change_put(out, s->set, NULL);
+	if (buf_ok(out))
+		put32_at(out, at, (uint32_t)(out->n - at - 4));
 	for (size_t i = 0; i < eng_tokens_room(&s->tokens); i++)
 		n += eng_tokens_at(&s->tokens, i) != NULL;
 	buf_put_u32(out, n);
@@ -161,7 +185,7 @@ void eng_state_save(const struct eng_state *s, const uint8_t id[WAL_ID], struct 
 	}
 	dwm_save(s->mon, out);
 	if (buf_ok(out))
-		put_crc(out);
+		put32_at(out, 12, crc32c(0, sv_sub(buf_sv(out), SNAP_HEAD, SIZE_MAX)));
 }
 
 static int load_tokens(struct eng_state *s, struct rd *r, struct box_err *err)
@@ -182,11 +206,17 @@ static int load_tokens(struct eng_state *s, struct rd *r, struct box_err *err)
 
 static int load_set(struct eng_state *s, sv body, struct eng_set *like, struct box_err *err)
 {
-	if (like != NULL && sv_eq(buf_sv(&like->body), body)) {
-		s->set = eng_set_ref(like);
-		return 0;
+	AUTO_BUF same = buf_with(WAL_BODY_MAX);
+	int32_t *map;
+
+	if (like != NULL) {
+		eng_change_put(&same, like, NULL);
+		if (buf_ok(&same) && sv_eq(buf_sv(&same), body)) {
+			s->set = eng_set_ref(like);
+			return 0;
+		}
 	}
-	return eng_set_decode(body, &s->set, err);
+	return eng_change_get(body, &s->set, &map, err);
 }
 
 int eng_state_load(

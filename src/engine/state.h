@@ -26,10 +26,12 @@ struct eng_state {
 
 void eng_state_init(struct eng_state *s, size_t max_tokens);
 void eng_state_fini(struct eng_state *s);
-/* Make `set` the installed one, with monitors that keep the state of every clause that did not
- * change. Takes over the reference on success; on failure nothing changed. *kept (may be NULL):
- * clauses kept. */
-int eng_state_adopt(struct eng_state *s, struct eng_set *set, unsigned *kept, struct box_err *err);
+/* Make `set` the installed one, with monitors that keep the state of every unchanged clause of
+ * each rule that continues one of the set before (map as in dwm_transfer; NULL: none does).
+ * Takes over the reference on success; on failure nothing changed. *kept (may be NULL): clauses
+ * kept. */
+int eng_state_adopt(struct eng_state *s, struct eng_set *set, const int32_t *map, unsigned *kept,
+    struct box_err *err);
 /* Apply one record, as it was applied when it was written. A wal_rec_fn. Whatever cannot be
  * applied is BOX_ECORRUPT: a history with a hole decides nothing. */
 int eng_state_replay(void *state, const struct wal_rec *r, struct box_err *err);
