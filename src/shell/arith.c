@@ -76,7 +76,7 @@ static int64_t text_value(struct ar *a, const char *text)
 	char *copy;
 	int64_t v;
 
-	if (text == NULL || *text == '\0')
+	if (text == NULL || text[strspn(text, " \t\n")] == '\0')
 		return 0;
 	if (b.depth > DEPTH_MAX)
 		return fail(a, "expression recursion level exceeded");
@@ -97,8 +97,17 @@ static const char *element(struct ar *a, const struct lval *l, int64_t *index, b
 	struct sh_var *v = sh_var_find(a->sh, l->name);
 
 	*assoc = v != NULL && (v->flags & SH_V_ASSOC) != 0;
-	if (*assoc)
+	if (*assoc) {
+		size_t n = strlen(l->sub);
+
+		/* A["k"] and A['k'] in an expression name the element k. */
+		if (n > 1 && (l->sub[0] == '\'' || l->sub[0] == '"') &&
+		    l->sub[n - 1] == l->sub[0]) {
+			memmove(l->sub, l->sub + 1, n - 2);
+			l->sub[n - 2] = '\0';
+		}
 		return v != NULL ? sh_var_key(v, l->sub) : NULL;
+	}
 	*index = text_value(a, l->sub);
 	if (v == NULL || a->bad)
 		return NULL;

@@ -48,6 +48,17 @@ static int element(struct shell *sh, struct arena *a, const char *name, bool ass
 	return 0;
 }
 
+/* A word that is this text. */
+static struct sh_word *quoted(struct arena *a, const char *text)
+{
+	struct sh_word *w = sh_aalloc(a, 1, sizeof(*w));
+
+	w->parts = sh_aalloc(a, 1, sizeof(*w->parts));
+	w->parts->kind = SH_PT_QUOTED;
+	w->parts->text = sv_c(text);
+	return w;
+}
+
 static int array(struct shell *sh, struct arena *a, const struct sh_assign *as, unsigned flags)
 {
 	struct sh_var *v = sh_var_find(sh, as->name);
@@ -66,9 +77,13 @@ static int array(struct shell *sh, struct arena *a, const struct sh_assign *as, 
 
 		if (e->subscript != NULL) {
 			struct sh_assign *c = sh_aalloc(a, 1, sizeof(*c));
+			char *value = sh_expand_str(sh, a, e->value, SH_X_ASSIGN);
 
+			if (value == NULL)
+				return -1;
 			*c = *e;
 			c->next = NULL;
+			c->value = quoted(a, value);
 			*tail = c;
 			tail = &c->next;
 			continue;
@@ -78,12 +93,8 @@ static int array(struct shell *sh, struct arena *a, const struct sh_assign *as, 
 			return -1;
 		for (size_t i = 0; i < args.n; i++) {
 			struct sh_assign *c = sh_aalloc(a, 1, sizeof(*c));
-			struct sh_part *part = sh_aalloc(a, 1, sizeof(*part));
 
-			part->kind = SH_PT_QUOTED;
-			part->text = sv_c(args.v[i]);
-			c->value = sh_aalloc(a, 1, sizeof(*c->value));
-			c->value->parts = part;
+			c->value = quoted(a, args.v[i]);
 			*tail = c;
 			tail = &c->next;
 		}

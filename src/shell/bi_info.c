@@ -44,23 +44,8 @@ static bool describe_cmd(struct sh_io *io, const struct sh_cmd *c, enum sh_desc 
 	return true;
 }
 
-static bool describe_program(struct sh_io *io, const char *name, enum sh_desc how)
+static void put_program(struct sh_io *io, const char *name, const char *found, enum sh_desc how)
 {
-	struct shell *sh = io->sh;
-	AUTO_BUF out = buf_with(SHCMD_PATH_MAX);
-	const char *path = sh_var_get(sh, "PATH"), *found = name;
-
-	if (strchr(name, '/') != NULL) {
-		const char *p = shcmd_path(io, name);
-
-		if (p == NULL || files_locate(sh->files, p, "", &out) != 0)
-			return false;
-	} else {
-		if (name[0] == '\0' ||
-		    files_locate(sh->files, name, path != NULL ? path : sh->path0, &out) != 0)
-			return false;
-		found = sh_adup(io->arena, buf_sv(&out));
-	}
 	switch (how) {
 	case SH_DESC_WORD:
 	case SH_DESC_PATH:
@@ -73,7 +58,40 @@ static bool describe_program(struct sh_io *io, const char *name, enum sh_desc ho
 		shcmd_puts(io, "file\n");
 		break;
 	}
-	return true;
+}
+
+/* Programs as PATH spells them (box-files would say where links lead). */
+static bool describe_program(struct sh_io *io, const char *name, enum sh_desc how, bool all)
+{
+	struct shell *sh = io->sh;
+	const char *path = sh_var_get(sh, "PATH"), *p;
+	sv rest, dir;
+	bool any = false;
+
+	if (strchr(name, '/') != NULL) {
+		AUTO_BUF out = buf_with(SHCMD_PATH_MAX);
+
+		p = shcmd_path(io, name);
+		if (p == NULL || files_locate(sh->files, p, "", &out) != 0)
+			return false;
+		put_program(io, name, name, how);
+		return true;
+	}
+	rest = sv_c(path != NULL ? path : sh->path0);
+	for (bool more = name[0] != '\0'; more && (all || !any);) {
+		AUTO_BUF out = buf_with(SHCMD_PATH_MAX);
+		const char *shown;
+
+		more = sv_cut(rest, ':', &dir, &rest);
+		shown = dir.n == 0 ? arena_printf(io->arena, "./%s", name)
+		                   : arena_printf(io->arena, SV_FMT "/%s", SV_ARG(dir), name);
+		p = shown != NULL ? shcmd_path(io, shown) : NULL;
+		if (p == NULL || files_locate(sh->files, p, "", &out) != 0)
+			continue;
+		put_program(io, name, shown, how);
+		any = true;
+	}
+	return any;
 }
 
 bool sh_describe(struct sh_io *io, const char *name, enum sh_desc how, unsigned flags)
@@ -133,7 +151,7 @@ bool sh_describe(struct sh_io *io, const char *name, enum sh_desc how, unsigned 
 				return true;
 		}
 	}
-	if (describe_program(io, name, how))
+	if (describe_program(io, name, how, all))
 		return true;
 	/* A utility that the host lacks still runs here. */
 	c = sh_cmd_find(name);

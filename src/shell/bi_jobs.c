@@ -313,8 +313,9 @@ static int list_of(struct sh_io *io, int argc, char **argv, int i)
 	return r;
 }
 
-/* Only what this shell started, itself, or its whole command may be signalled: a process number of
- * a script is never trusted to be somebody else's. */
+/* The worker has a process namespace of its own, so a process number reaches nothing else; -1,
+ * which
+ * would reach all of it, and 1, the reaper, are refused. */
 static int signal_one(struct sh_io *io, const char *target, int sig)
 {
 	struct shell *sh = io->sh;
@@ -330,12 +331,11 @@ static int signal_one(struct sh_io *io, const char *target, int sig)
 		return shcmd_err(io, "%s: no such job", target);
 	if (!shcmd_number(target, INT32_MIN, INT32_MAX, &n))
 		return shcmd_err(io, "%s: arguments must be process or job IDs", target);
-	if (n == sh->pid || n == sh->self || n == 0 || n == -sh->pid) {
-		if (kill((pid_t)(n == -sh->pid ? 0 : n), sig) != 0)
-			return shcmd_err(io, "(%lld) - %s", (long long)n, box_strerror(errno));
-		return 0;
-	}
-	return shcmd_err(io, "(%lld) - %s", (long long)n, box_strerror(ESRCH));
+	if (n == -1 || n == 1)
+		return shcmd_err(io, "(%lld) - %s", (long long)n, box_strerror(EPERM));
+	if (kill((pid_t)(n == -sh->pid ? 0 : n), sig) != 0)
+		return shcmd_err(io, "(%lld) - %s", (long long)n, box_strerror(errno));
+	return 0;
 }
 
 static int run_kill(struct sh_io *io, int argc, char **argv)

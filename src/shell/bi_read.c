@@ -145,6 +145,8 @@ static bool field(struct split *s, sv *out)
 		s->i++;
 	if (s->i < s->n && is_ifs(s, s->i))
 		s->i++;
+	while (s->i < s->n && is_blank(s, s->i))
+		s->i++;
 	return true;
 }
 

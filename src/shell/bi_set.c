@@ -47,6 +47,21 @@ static bool known_option(const char *name)
 	return false;
 }
 
+void sh_options_text(const struct shell *sh, char *out, size_t n)
+{
+	size_t k = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < NOPTIONS; i++) {
+		bool on = (sh->opts & options[i].bit) != 0 ||
+		          strcmp(options[i].name, "interactive-comments") == 0;
+
+		if (on && k < n)
+			k += (size_t)snprintf(
+			    out + k, n - k, "%s%s", k != 0 ? ":" : "", options[i].name);
+	}
+}
+
 static void change(struct shell *sh, unsigned bit, bool on)
 {
 	if (on)
@@ -91,6 +106,8 @@ int sh_set_options(struct shell *sh, const char *name, int argc, char **argv, in
 		bool on = w[0] == '-';
 		char *o;
 
+		if (strcmp(w, "+") == 0)
+			continue; /* an empty list of options */
 		if ((w[0] != '-' && w[0] != '+') || w[1] == '\0' || strcmp(w, "--") == 0)
 			return 0;
 		/* `o` anywhere in the word takes the next word as a name: -euo pipefail */
@@ -127,7 +144,7 @@ static void set_params(struct shell *sh, int argc, char **argv)
 		sh->params[i] = sh_xstrdup(argv[i]);
 }
 
-static void list_variables(struct sh_io *io)
+void sh_list_variables(struct sh_io *io)
 {
 	size_t n;
 	struct sh_var **v = sh_vars_sorted(io->sh, &n);
@@ -164,7 +181,7 @@ static int run_set(struct sh_io *io, int argc, char **argv)
 	int i = 1, r;
 
 	if (argc == 1) {
-		list_variables(io);
+		sh_list_variables(io);
 		return 0;
 	}
 	r = sh_set_options(sh, "set", argc, argv, &i);

@@ -39,7 +39,7 @@ static struct sh_var *attributes(struct decl *d, const char *name)
 {
 	struct sh_var *v;
 
-	if ((d->on & SH_V_NAMEREF) != 0) {
+	if (((d->on | d->off) & SH_V_NAMEREF) != 0) {
 		v = sh_var_raw(d->io->sh, name);
 		if (v == NULL)
 			v = sh_var_declare(d->io->sh, name, 0);
@@ -342,6 +342,10 @@ static int run_declare(struct sh_io *io, int argc, char **argv)
 		return 2;
 	if (d.functions)
 		return print_functions(&d, argc, argv, i);
+	if (i == argc && argc == 1) {
+		sh_list_variables(io);
+		return 0;
+	}
 	if (i == argc) {
 		print_all(&d, d.on);
 		return 0;
@@ -452,6 +456,8 @@ static int unset_element(struct sh_io *io, const char *name)
 	if ((v->flags & SH_V_ARRAY) == 0)
 		return index == 0 ? sh_var_unset(io->sh, base) != 0
 		                  : shcmd_err(io, "%s: not an array variable", base);
+	if (index < 0 && index + sh_var_max_index(v) + 1 < 0)
+		return shcmd_err(io, "[%lld]: bad array subscript", (long long)index);
 	sh_var_unset_index(v, index);
 	return 0;
 }

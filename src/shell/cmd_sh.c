@@ -96,6 +96,9 @@ _Noreturn static void run_inner(struct sh_io *io, int argc, char **argv)
 	int r;
 
 	forget(sh);
+	if (sh->argv0_next != NULL)
+		argv[0] = sh->argv0_next; /* exec -a */
+	sh->argv0_next = NULL;
 	r = sh_invocation(sh, argc, argv, &v);
 	if (r != 0)
 		sh_exit(sh, r);

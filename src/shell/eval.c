@@ -191,8 +191,12 @@ static int select_command(struct shell *sh, const struct sh_node *n)
 /* false: an error was reported. An empty expression is true in `for ((;;))`. */
 static bool arith(struct shell *sh, const struct sh_word *w, int64_t empty, int64_t *v)
 {
+	const struct sh_part *p = w != NULL && w->parts != NULL ? w->parts->sub : NULL;
+
 	*v = empty;
-	if (w == NULL || w->parts == NULL || w->parts->sub == NULL)
+	if (p == NULL)
+		return true;
+	if (p->next == NULL && p->kind == SH_PT_QUOTED && sv_trim(p->text).n == 0)
 		return true;
 	return sh_arith_word(sh, w, v) == 0;
 }
@@ -438,7 +442,7 @@ int sh_eval(struct shell *sh, const struct sh_node *n)
 	sh_run_traps(sh);
 	if (sh->flow != SH_FLOW_NONE)
 		return sh->status;
-	if (n->line > 0)
+	if (n->line > 0 && !sh->line_fixed)
 		sh->line = n->line;
 	switch (n->kind) {
 	case SH_N_SIMPLE:
@@ -558,7 +562,11 @@ int sh_run_parser(struct shell *sh, struct sh_parser *p)
 		(void)sh_eval(sh, t->node);
 		sh_tree_unref(t);
 		sh->tree = saved;
-		if (sh->flow == SH_FLOW_ABORT && sh->texts == 1)
+		/* The next complete command goes on, except in a subshell, which ends (as in bash).
+		 * */
+		if (sh->flow == SH_FLOW_ABORT && (sh->opts & SH_O_ERREXIT) != 0)
+			sh->flow = SH_FLOW_EXIT;
+		if (sh->flow == SH_FLOW_ABORT && sh->subshell == 0)
 			sh->flow = SH_FLOW_NONE;
 		sh_run_traps(sh);
 	}

@@ -81,8 +81,12 @@ void sh_x_list(struct xp *x, char *const *v, size_t n, char sep, bool quoted)
 		x->at_empty = true;
 	for (size_t k = 0; k < n; k++) {
 		if (k != 0) {
-			if (x->fields && (sep == '@' || !quoted))
+			if (x->fields && quoted && sep == '@')
 				sh_x_mark(x, XF_BREAK);
+			else if (x->fields && !quoted && i[0] == '\0')
+				sh_x_mark(x, XF_BREAK);
+			else if (x->fields && !quoted)
+				sh_x_put(x, i, 1, XF_SPLIT);
 			else if (join != '\0')
 				sh_x_put(x, &join, 1, quoted ? XF_QUOTED : XF_SPLIT);
 		}

@@ -99,9 +99,16 @@ static void become_child(struct shell *sh, int mon, int files, bool background)
 	sh->first = false;
 	sh->self = getpid();
 	sh->subshell++;
+	if ((sh->opts & SH_O_ERRTRACE) == 0)
+		sh->trap_err = NULL; /* the parent's copy owns the text */
+	if ((sh->opts & SH_O_FUNCTRACE) == 0)
+		sh->trap_debug = sh->trap_return = NULL;
 	sh->ntools_done = 0;
 	sh->tools[0] = sh->tools[1] = 0;
 	sh->killed = 0;
+	sh->nexec_procs = 0;
+	for (size_t i = 0; i < sh->nprocs; i++)
+		sh->proc_pids[i] = 0;
 	children_clear(sh);
 	sh_signals_child(sh, background);
 }
@@ -270,6 +277,16 @@ static void linger(struct shell *sh)
 _Noreturn void sh_exit(struct shell *sh, int status)
 {
 	(void)sh_out_flush(&sh->out);
+	if (sh->nexec_procs != 0) {
+		/* `exec > >(tee log)`: the reader sees the end when the last writer closes. */
+		for (int fd = 0; fd < SH_FD_USER_MAX; fd++)
+			(void)close(fd);
+		for (size_t i = 0; i < sh->nexec_procs; i++) {
+			struct sh_member m = { .pid = sh->exec_procs[i] };
+
+			(void)sh_wait_member(sh, &m);
+		}
+	}
 	if (sh->first) {
 		sh_mon_exit(sh, status & 255);
 		linger(sh);

@@ -416,11 +416,16 @@ static void put_word(struct xp *x, const struct sh_word *w, bool quoted)
 	x->in_arg = saved;
 }
 
-static bool is_null(const struct value *v)
+static bool is_null(const struct value *v, bool no_ifs)
 {
 	if (!v->list)
 		return v->s == NULL || v->s[0] == '\0';
-	return v->n == 0 || (v->n == 1 && v->v[0][0] == '\0');
+	for (size_t i = 0; i < v->n; i++) {
+		if (v->v[i][0] != '\0')
+			return false;
+	}
+	/* Two empty ones are joined by something, unless IFS is empty. */
+	return v->n <= 1 || (v->sep == '*' && no_ifs);
 }
 
 static const char *full_name(struct xp *x, const struct sh_param *q)
@@ -741,6 +746,7 @@ static void unset_error(struct xp *x, const struct sh_param *q)
 void sh_x_param(struct xp *x, const struct sh_param *q, bool quoted)
 {
 	struct value v;
+	const char *ifs;
 	bool null, nounset = (x->sh->opts & SH_O_NOUNSET) != 0;
 
 	if (q->op == SH_OP_BAD) {
@@ -765,7 +771,8 @@ void sh_x_param(struct xp *x, const struct sh_param *q, bool quoted)
 		x->bad = true;
 		return;
 	}
-	null = !v.set || (q->colon && is_null(&v));
+	ifs = sh_var_get(x->sh, "IFS");
+	null = !v.set || (q->colon && is_null(&v, ifs != NULL && *ifs == '\0'));
 	if (nounset && !v.set && !v.list && q->op != SH_OP_MINUS && q->op != SH_OP_PLUS &&
 	    q->op != SH_OP_ASSIGN && q->op != SH_OP_ERROR &&
 	    !(q->op == SH_OP_AT && q->letter == 'a')) {
@@ -788,6 +795,8 @@ void sh_x_param(struct xp *x, const struct sh_param *q, bool quoted)
 	case SH_OP_PLUS:
 		if (!null)
 			put_word(x, q->arg, quoted);
+		else if (v.list && v.sep == '@' && quoted)
+			x->at_empty = true;
 		break;
 	case SH_OP_ASSIGN:
 		if (null)

@@ -578,13 +578,36 @@ static bool ends(struct run *r, struct sh_parser *p, int c)
 	return true;
 }
 
+/* Does the parenthesis behind the cursor close before the word must end? "${x##*([}" has none that
+ * does. */
+static bool closes(struct sh_parser *p, bool in_braces)
+{
+	int depth = 0;
+
+	for (size_t i = 1; i < 4096; i++) {
+		int c = sh_p_raw(p, i);
+
+		if (c < 0 || c == '\n' || (in_braces && c == '}'))
+			return false;
+		if (c == '\\')
+			i++;
+		else if (c == '(')
+			depth++;
+		else if (c == ')' && --depth == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool extglob_here(struct sh_parser *p, enum sh_wmode mode, int c)
 {
 	if (mode != W_WORD && mode != W_BRACE && mode != W_BRACE_SLASH && mode != W_EXTGLOB)
 		return false;
 	if (c != '?' && c != '*' && c != '+' && c != '@' && c != '!')
 		return false;
-	return sh_p_look(p, 1) == '(' && (c != '!' || p->env.extglob || p->in_cond);
+	if (sh_p_look(p, 1) != '(' || (c == '!' && !p->env.extglob && !p->in_cond))
+		return false;
+	return closes(p, mode == W_BRACE || mode == W_BRACE_SLASH);
 }
 
 static void extglob(struct acc *a)

@@ -45,7 +45,7 @@ static void set_number(struct shell *sh, const char *name, long n, unsigned flag
 static void defaults(struct shell *sh, const struct sh_start *s)
 {
 	static const char *const computed[] = { "LINENO", "RANDOM", "SRANDOM", "SECONDS",
-		"EPOCHSECONDS", "EPOCHREALTIME", "BASHPID", NULL };
+		"EPOCHSECONDS", "EPOCHREALTIME", "BASHPID", "SHELLOPTS", NULL };
 	const char *shlvl = sh_var_get(sh, "SHLVL");
 	int64_t level = 0;
 
@@ -56,6 +56,7 @@ static void defaults(struct shell *sh, const struct sh_start *s)
 		v->value = NULL;
 		v->flags = SH_V_DYNAMIC | SH_V_SET;
 	}
+	(void)sh_var_declare(sh, "SHELLOPTS", SH_V_READONLY);
 	(void)sh_var_set(sh, "IFS", " \t\n");
 	(void)sh_var_set(sh, "OPTIND", "1");
 	(void)sh_var_set(sh, "OPTERR", "1");
@@ -68,7 +69,8 @@ static void defaults(struct shell *sh, const struct sh_start *s)
 	set_number(sh, "PPID", getppid(), SH_V_READONLY | SH_V_INTEGER);
 	set_number(sh, "UID", getuid(), SH_V_READONLY | SH_V_INTEGER);
 	set_number(sh, "EUID", geteuid(), SH_V_READONLY | SH_V_INTEGER);
-	(void)sh_var_set(sh, "OSTYPE", "linux-gnu");
+	if (sh_var_get(sh, "OSTYPE") == NULL)
+		(void)sh_var_set(sh, "OSTYPE", "linux-gnu");
 	(void)sh_var_set(sh, "MACHTYPE", "x86_64-pc-linux-gnu");
 	(void)sh_var_set(sh, "HOSTTYPE", "x86_64");
 	if (strcmp(s->name, "bash") == 0) {
@@ -255,7 +257,7 @@ _Noreturn void sh_shell_run(struct shell *sh, const struct sh_start *s)
 static int long_option(struct shell *sh, const char *o, struct sh_invocation *v)
 {
 	static const char *const ignored[] = { "--norc", "--noprofile", "--noediting",
-		"--restricted", "--verbose", "--emulate", NULL };
+		"--restricted", "--debugger", "--noediting", "--verbose", "--emulate", NULL };
 
 	if (strcmp(o, "--posix") == 0) {
 		sh->opts |= SH_O_POSIX;
@@ -314,7 +316,8 @@ int sh_invocation(struct shell *sh, int argc, char **argv, struct sh_invocation 
 			continue;
 		word[0] = rest;
 		word[1] = i + 1 < argc ? argv[i + 1] : NULL;
-		if (sh_set_options(sh, argv[0], word[1] != NULL ? 2 : 1, word, &k) != 0)
+		if (sh_set_options(sh, argv[0],
+		        word[1] != NULL && strchr(rest, 'o') != NULL ? 2 : 1, word, &k) != 0)
 			return 2;
 		/* `-o name` took the next word */
 		if (strchr(argv[i], 'o') != NULL)

@@ -170,6 +170,7 @@ struct shell {
 	int shell_depth; /* sh inside sh */
 	int no_errexit;  /* > 0: inside a condition or the left of && */
 	bool in_trap;
+	bool line_fixed;
 	bool in_subst;  /* this process is a command substitution */
 	int last_subst; /* status of the last command substitution of this command, or -1 */
 	struct sh_vec func_names; /* FUNCNAME, innermost last */
@@ -201,9 +202,13 @@ struct shell {
 	struct sh_assign *
 	    *decl; /* by argv index: array assignments among the arguments of declare */
 	size_t ndecl;
-	bool keep_redirs; /* exec without a command: its redirections stay */
-	int procs[64];    /* our ends of process substitutions */
+	bool kept_redirs;    /* the last simple command did so */
+	bool keep_redirs;    /* exec without a command: its redirections stay */
+	int procs[64];       /* our ends of process substitutions */
+	pid_t proc_pids[64]; /* of >(...): waited for when the command has ended; else 0 */
 	size_t nprocs;
+	pid_t exec_procs[8]; /* of `exec > >(...)`: waited for at the end */
+	size_t nexec_procs;
 	int texts; /* nested texts being run; 1: the script itself */
 	bool ran;  /* the last text held a command */
 
@@ -213,7 +218,7 @@ struct shell {
 	uint32_t random;
 	int getopts_at; /* position inside a cluster */
 	int getopts_ind;
-	char dyn[64];     /* text of a computed variable */
+	char dyn[512];    /* text of a computed variable */
 	char *argv0_next; /* exec -a */
 };
 
@@ -404,6 +409,10 @@ int sh_open_special(struct shell *sh, const char *path, int *err);
 /* --- builtins that others use --- */
 /* The bit of `set -o name`, 0: no such option. */
 unsigned sh_option_bit(const char *name);
+/* `set` without operands: NAME=value lines. */
+void sh_list_variables(struct sh_io *io);
+/* "braceexpand:errexit:...": SHELLOPTS. */
+void sh_options_text(const struct shell *sh, char *out, size_t n);
 /* Set options from `-euo pipefail` style words; *i moves over them. 0, or a status after a message.
  * */
 int sh_set_options(struct shell *sh, const char *name, int argc, char **argv, int *i);

@@ -140,7 +140,7 @@ static bool scripts_live_here(struct shell *sh, const char *path)
 	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
 		size_t n = strlen(roots[i]);
 
-		if (n > 1 && strncmp(path, roots[i], n) == 0 && path[n] == '/')
+		if (n > 1 ? strncmp(path, roots[i], n) == 0 && path[n] == '/' : i == 0 && n == 1)
 			return true;
 	}
 	return false;
@@ -293,7 +293,8 @@ static int find_program(struct shell *sh, struct arena *a, struct sh_cmdline *c)
 	return 127;
 }
 
-/* A spelled path without a program behind it, after its permit. What stands there instead is decided by itself. */
+/* A spelled path without a program behind it, after its permit. What stands there instead is
+ * decided by itself. */
 static int no_program(struct shell *sh, const struct sh_cmdline *c)
 {
 	int why = c->missing;
@@ -460,8 +461,10 @@ static int only_assignments(struct shell *sh, const struct sh_node *n)
 		if (sh_assign(sh, as, 0) != 0) {
 			/* An assignment error ends the complete command, as in bash. */
 			if (sh->flow == SH_FLOW_NONE)
-				sh->flow = (sh->opts & SH_O_POSIX) != 0 ? SH_FLOW_EXIT : SH_FLOW_ABORT;
-			return set_status(sh, sh->flow == SH_FLOW_EXIT && sh->status != 0 ? sh->status : 1);
+				sh->flow =
+				    (sh->opts & SH_O_POSIX) != 0 ? SH_FLOW_EXIT : SH_FLOW_ABORT;
+			return set_status(
+			    sh, sh->flow == SH_FLOW_EXIT && sh->status != 0 ? sh->status : 1);
 		}
 	}
 	return set_status(sh, sh->last_subst >= 0 ? sh->last_subst : 0);
@@ -543,6 +546,7 @@ static int run_words(struct shell *sh, struct arena *a, struct sh_cmdline *c,
 	keep = sh->keep_redirs;
 	sh->keep_redirs = false;
 	(void)sh_out_flush(&sh->out);
+	sh->kept_redirs = keep;
 	if (keep)
 		sh_redirect_keep(saved);
 	else
@@ -552,10 +556,19 @@ static int run_words(struct shell *sh, struct arena *a, struct sh_cmdline *c,
 	return r;
 }
 
-static void close_procs(struct shell *sh, size_t from)
+static void close_procs(struct shell *sh, size_t from, bool keep)
 {
-	while (sh->nprocs > from)
-		(void)close(sh->procs[--sh->nprocs]);
+	while (sh->nprocs > from) {
+		struct sh_member m = { .pid = sh->proc_pids[--sh->nprocs] };
+
+		(void)close(sh->procs[sh->nprocs]);
+		/* What `cmd > >(tee log)` writes is there when cmd has ended. */
+		if (m.pid != 0 && !keep)
+			(void)sh_wait_member(sh, &m);
+		else if (m.pid != 0 &&
+		         sh->nexec_procs < sizeof(sh->exec_procs) / sizeof(sh->exec_procs[0]))
+			sh->exec_procs[sh->nexec_procs++] = m.pid;
+	}
 }
 
 int sh_eval_simple(struct shell *sh, const struct sh_node *n)
@@ -569,7 +582,7 @@ int sh_eval_simple(struct shell *sh, const struct sh_node *n)
 	if (sh->trap_debug != NULL && (sh->funcs_depth == 0 || (sh->opts & SH_O_FUNCTRACE) != 0))
 		sh_run_pseudo_trap(sh, sh->trap_debug);
 	if (sh_expand_words(sh, &a, n->words, &c.args) != 0) {
-		close_procs(sh, procs);
+		close_procs(sh, procs, false);
 		return set_status(sh, sh->flow == SH_FLOW_NONE ? 1 : sh->status);
 	}
 	if (c.args.n == 0) {
@@ -582,7 +595,8 @@ int sh_eval_simple(struct shell *sh, const struct sh_node *n)
 			sh->status = r;
 		sh_set_last_arg(sh, c.args.v[c.args.n - 1]);
 	}
-	close_procs(sh, procs);
+	close_procs(sh, procs, sh->kept_redirs);
+	sh->kept_redirs = false;
 	sh_set_pipestatus(sh, &sh->status, 1);
 	return sh->status;
 }

@@ -71,7 +71,6 @@ _Noreturn static void run_child(struct shell *sh, const struct sh_node *cmd)
 	if ((sh->opts & SH_O_POSIX) == 0 && (sh->shopts & SH_S_INHERIT_ERREXIT) == 0)
 		sh->opts &= ~(unsigned)SH_O_ERREXIT;
 	sh->loops = 0;
-	sh->no_errexit = 0;
 	(void)sh_eval(sh, cmd);
 	sh_leave_subshell(sh);
 }
@@ -170,6 +169,7 @@ int sh_x_process(struct xp *x, const struct sh_part *part)
 		sh_error(sh, false, 1, "too many process substitutions");
 		return -1;
 	}
+	sh->proc_pids[sh->nprocs] = part->out ? pid : 0;
 	sh->procs[sh->nprocs++] = theirs;
 	sh->last_bg = pid;
 	(void)snprintf(name, sizeof(name), "/dev/fd/%d", theirs);

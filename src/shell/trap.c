@@ -256,9 +256,11 @@ void sh_run_pseudo_trap(struct shell *sh, char *action)
 		return;
 	text = sh_xstrdup(action);
 	sh->in_trap = true;
+	sh->line_fixed = true; /* LINENO is that of the command, not of the action */
 	sh->no_errexit++;
 	(void)sh_run_text(sh, sv_c(text), "");
 	sh->no_errexit--;
+	sh->line_fixed = false;
 	sh->in_trap = false;
 	if (sh->flow == SH_FLOW_NONE)
 		sh->status = status;

@@ -67,6 +67,64 @@ static struct sh_var *make(struct shell *sh, const char *name)
 	return v;
 }
 
+/* A name reference to an element, `declare -n r=a[1]`: base (owned) and the text of the subscript.
+ * */
+static bool ref_element(struct shell *sh, const char *name, char **base, char **subscript)
+{
+	const char *open;
+	size_t n;
+
+	for (int i = 0; i < NAMEREF_HOPS; i++) {
+		struct sh_var *v = sh_var_raw(sh, name);
+
+		if (v == NULL || (v->flags & SH_V_NAMEREF) == 0 || v->value == NULL)
+			return false;
+		name = v->value;
+		open = strchr(name, '[');
+		n = strlen(name);
+		if (open != NULL && open > name && name[n - 1] == ']') {
+			sv sub = { open + 1, n - (size_t)(open - name) - 2 };
+
+			if (sub.n > 1 && (sub.p[0] == '"' || sub.p[0] == '\'') &&
+			    sub.p[sub.n - 1] == sub.p[0])
+				sub = sv_sub(sub, 1, sub.n - 2);
+			*base = sh_xdup((sv){ name, (size_t)(open - name) });
+			*subscript = sh_xdup(sub);
+			return true;
+		}
+	}
+	return false;
+}
+
+static const char *get_element(struct shell *sh, const char *base, const char *subscript)
+{
+	struct sh_var *v = sh_var_find(sh, base);
+	int64_t i;
+
+	if (v == NULL)
+		return NULL;
+	if ((v->flags & SH_V_ASSOC) != 0)
+		return sh_var_key(v, subscript);
+	if (sh_arith(sh, subscript, &i) != 0)
+		return NULL;
+	if (i < 0)
+		i += sh_var_max_index(v) + 1;
+	return sh_var_index(v, i);
+}
+
+static int set_element(
+    struct shell *sh, const char *base, const char *subscript, const char *value, bool append)
+{
+	struct sh_var *v = sh_var_find(sh, base);
+	int64_t i;
+
+	if (v != NULL && (v->flags & SH_V_ASSOC) != 0)
+		return sh_var_set_key(sh, base, subscript, value, append);
+	if (sh_arith(sh, subscript, &i) != 0)
+		return -1;
+	return sh_var_set_index(sh, base, i, value, append);
+}
+
 /* --- computed variables --- */
 
 static const char *dynamic(struct shell *sh, const struct sh_var *v)
@@ -93,6 +151,8 @@ static const char *dynamic(struct shell *sh, const struct sh_var *v)
 		now = clock_now(&sh->wall);
 		(void)snprintf(sh->dyn, sizeof(sh->dyn), "%lld.%06lld",
 		    (long long)(now / NS_PER_SEC), (long long)(now % NS_PER_SEC / 1000));
+	} else if (strcmp(n, "SHELLOPTS") == 0) {
+		sh_options_text(sh, sh->dyn, sizeof(sh->dyn));
 	} else if (strcmp(n, "BASHPID") == 0) {
 		(void)snprintf(sh->dyn, sizeof(sh->dyn), "%d", (int)sh->self);
 	} else {
@@ -170,7 +230,15 @@ int64_t sh_var_max_index(const struct sh_var *v)
 const char *sh_var_get(struct shell *sh, const char *name)
 {
 	struct sh_var *v = sh_var_find(sh, name);
+	char *base, *subscript;
 
+	if (v == NULL && ref_element(sh, name, &base, &subscript)) {
+		const char *s = get_element(sh, base, subscript);
+
+		free(base);
+		free(subscript);
+		return s;
+	}
 	if (v == NULL)
 		return NULL;
 	if ((v->flags & SH_V_DYNAMIC) != 0)
@@ -236,9 +304,17 @@ static void set_dynamic(struct shell *sh, const struct sh_var *v, const char *va
 
 int sh_var_set(struct shell *sh, const char *name, const char *value)
 {
-	struct sh_var *v = make(sh, name);
-	char *s;
+	struct sh_var *v;
+	char *s, *base, *subscript;
 
+	if (ref_element(sh, name, &base, &subscript)) {
+		int r = set_element(sh, base, subscript, value, false);
+
+		free(base);
+		free(subscript);
+		return r;
+	}
+	v = make(sh, name);
 	if (readonly(sh, v) != 0)
 		return -1;
 	if ((v->flags & SH_V_DYNAMIC) != 0) {
@@ -278,10 +354,17 @@ static char *appended(struct shell *sh, const struct sh_var *v, const char *old,
 
 int sh_var_append(struct shell *sh, const char *name, const char *value)
 {
-	struct sh_var *v = make(sh, name);
-	char *s;
+	struct sh_var *v;
+	char *s, *base, *subscript;
 	int r;
 
+	if (ref_element(sh, name, &base, &subscript)) {
+		r = set_element(sh, base, subscript, value, true);
+		free(base);
+		free(subscript);
+		return r;
+	}
+	v = make(sh, name);
 	if ((v->flags & SH_V_ARRAY) != 0)
 		return sh_var_set_index(sh, name, 0, value, true);
 	if ((v->flags & SH_V_ASSOC) != 0)
@@ -333,6 +416,37 @@ static void forget(struct shell *sh, struct sh_var *v)
 	free(v);
 }
 
+static bool saved_in(const struct sh_scope *s, const char *name);
+static void restore(struct shell *sh, struct sh_saved_var *s);
+
+/* Is the variable local to the function that runs? */
+static bool local_here(struct shell *sh, const char *name)
+{
+	for (struct sh_scope *s = sh->vars.scope; s != NULL; s = s->prev) {
+		if (saved_in(s, name))
+			return true;
+		if (s->is_function)
+			return false;
+	}
+	return true;
+}
+
+static int reveal(struct shell *sh, const char *name)
+{
+	for (struct sh_scope *s = sh->vars.scope; s != NULL; s = s->prev) {
+		for (struct sh_saved_var **link = &s->saved; *link != NULL; link = &(*link)->next) {
+			struct sh_saved_var *k = *link;
+
+			if (strcmp(k->name, name) == 0) {
+				*link = k->next;
+				restore(sh, k);
+				return 0;
+			}
+		}
+	}
+	return 0;
+}
+
 int sh_var_unset(struct shell *sh, const char *name)
 {
 	struct sh_var *v = sh_var_find(sh, name);
@@ -343,8 +457,10 @@ int sh_var_unset(struct shell *sh, const char *name)
 		sh_msg(sh, "unset: %s: cannot unset: readonly variable", v->name);
 		return -1;
 	}
+	if ((v->flags & SH_V_LOCAL) != 0 && !local_here(sh, v->name))
+		return reveal(sh, v->name); /* of a caller: what it hid is seen again, as in bash */
 	if ((v->flags & SH_V_LOCAL) != 0) {
-		/* A local stays as an unset local, so that the outer one is not seen. */
+		/* A local of this function stays, unset, so that the outer one is not seen. */
 		clear_value(v);
 		v->flags = SH_V_LOCAL;
 		return 0;
@@ -491,6 +607,15 @@ void sh_var_unset_key(struct sh_var *v, const char *key)
 }
 
 /* --- scopes --- */
+
+static bool saved_in(const struct sh_scope *s, const char *name)
+{
+	for (const struct sh_saved_var *k = s->saved; k != NULL; k = k->next) {
+		if (strcmp(k->name, name) == 0)
+			return true;
+	}
+	return false;
+}
 
 void sh_scope_push(struct shell *sh, bool is_function)
 {

@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 			                  .zero = v.zero,
 			                  .params = v.params,
 			                  .cwd = cwd,
-			                  .workspace = cwd,
+			                  .workspace = "/",
 			                  .home = getenv("HOME") != NULL ? getenv("HOME") : "/",
 			                  .operator_home = "/nonexistent-home",
 			                  .path = getenv("PATH") != NULL ? getenv("PATH")
