@@ -241,7 +241,7 @@ static bool wait_for(struct dwm *m, size_t leaf)
 	if (t == NULL)
 		return false;
 	x->trigger = t;
-	t[x->ntrigger++] = (struct dw_trigger){ *slot - 1, (uint32_t)leaf };
+	t[x->ntrigger++] = (struct dw_trigger){ *slot - 1, (uint32_t)leaf, f->plan.quick };
 	return by_action(m, f, *slot - 1);
 }
 

@@ -290,11 +290,21 @@ static int ask_probe(
 	v = dw_fam_active(p->fam, buf_sv(&m->row), ++m->marks);
 	for (uint32_t i = 0; v != NULL && i < v->n; i++) {
 		const struct dw_inst *y = v->v[i];
+		const void *g = dw_table_find(&y->st->groups, buf_sv(&m->row));
 
-		for (uint32_t k = 0; k < y->ntrigger; k++) {
-			if (y->trigger[k].probe == number &&
-			    ask_gate(m, y->trigger[k].leaf, req, n, err) < 0)
-				return -1;
+		for (uint32_t k = 0; g != NULL && k < y->ntrigger; k++) {
+			const struct dw_trigger *t = &y->trigger[k];
+
+			if (t->probe != number)
+				continue;
+			if (t->quick.is == DW_Q_NO) {
+				if (ask_gate(m, t->leaf, req, n, err) < 0)
+					return -1;
+			} else if (m->seen[t->leaf] != m->round) {
+				m->seen[t->leaf] = m->round;
+				if (dw_quick_answer(&t->quick, g, req->ts))
+					m->true_leaf[(*n)++] = t->leaf;
+			}
 		}
 	}
 	return 0;

@@ -1134,6 +1134,58 @@ static const struct dw_use *trigger(const struct dw_cond *c)
 	return NULL;
 }
 
+/* total op literal, either way round. */
+static bool quick_cmp(
+    const struct dw_term *l, enum dw_cmp op, const struct dw_term *r, struct dw_quick *q)
+{
+	if (l->kind != DW_TERM_AGG || l->agg.unit == NULL || l->agg.unit->of_since ||
+	    !int_lit(r, &q->than))
+		return false;
+	q->op = op;
+	return true;
+}
+
+/* n is the total; `n op literal`, either way round. */
+static bool quick_var(const struct dw_cond *c, const struct dw_term *n, struct dw_quick *q)
+{
+	if (c->kind != DW_C_CMP)
+		return false;
+	q->op = dw_term_same(c->cmp.l, n) ? c->cmp.op : mirrored(c->cmp.op);
+	return (dw_term_same(c->cmp.l, n) && int_lit(c->cmp.r, &q->than)) ||
+	       (dw_term_same(c->cmp.r, n) && int_lit(c->cmp.l, &q->than));
+}
+
+static struct dw_quick quick(const struct dw_cond *c, const struct dw_rel *r)
+{
+	struct dw_quick q = { .is = DW_Q_NO };
+	const struct dw_unit *u = NULL;
+	const struct dw_cond *b;
+
+	if (c->kind == DW_C_FORMERLY && c->unit != NULL && c->unit->residual == NULL &&
+	    r->kind == DW_REL_LATEST) {
+		q.is = DW_Q_ONCE;
+		q.w = c->unit->w;
+		return q;
+	}
+	if (c->kind == DW_C_CMP && quick_cmp(c->cmp.l, c->cmp.op, c->cmp.r, &q))
+		u = c->cmp.l->agg.unit;
+	else if (c->kind == DW_C_CMP && quick_cmp(c->cmp.r, mirrored(c->cmp.op), c->cmp.l, &q))
+		u = c->cmp.r->agg.unit;
+	b = c->kind == DW_C_EXISTS ? c->exists.body : NULL;
+	if (b != NULL && b->kind == DW_C_AND && b->all.n == 2 && b->all.v[0]->kind == DW_C_CMP &&
+	    b->all.v[0]->cmp.op == DW_EQ && b->all.v[0]->cmp.r->kind == DW_TERM_VAR &&
+	    b->all.v[0]->cmp.l->kind == DW_TERM_AGG && b->all.v[0]->cmp.l->agg.unit != NULL &&
+	    !b->all.v[0]->cmp.l->agg.unit->of_since &&
+	    quick_var(b->all.v[1], b->all.v[0]->cmp.r, &q))
+		u = b->all.v[0]->cmp.l->agg.unit;
+	if (u != NULL && r->kind == DW_REL_QUEUE) {
+		q.is = DW_Q_TOTAL;
+		q.w = u->w;
+		q.sum = u->sum;
+	}
+	return q;
+}
+
 bool dw_plan_leaf(struct arena *a, struct dw_rels *rels, struct dw_leaf_impl *f)
 {
 	struct pl p = { .a = a, .rels = rels, .f = f, .out = &f->plan };
@@ -1144,5 +1196,7 @@ bool dw_plan_leaf(struct arena *a, struct dw_rels *rels, struct dw_leaf_impl *f)
 		return false;
 	leftovers(&f->plan, f->cond);
 	f->plan.trigger = trigger(f->cond);
+	if (f->plan.trigger != NULL)
+		f->plan.quick = quick(f->cond, rels->v[f->plan.rel[f->plan.trigger->rel]]);
 	return true;
 }

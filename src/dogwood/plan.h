@@ -87,6 +87,15 @@ struct dw_rels {
 	size_t nslots, used;
 };
 
+/* A whole leaf that is one question to one group of its trigger: answered without walking its tree. */
+struct dw_quick {
+	enum { DW_Q_NO, DW_Q_ONCE, DW_Q_TOTAL } is;
+	int64_t w;
+	bool sum;
+	enum dw_cmp op; /* TOTAL: total op than */
+	int64_t than;
+};
+
 /* What a leaf came to. */
 struct dw_plan {
 	uint32_t *rel; /* its relations, inner ones first: numbers in the set's list */
@@ -98,6 +107,7 @@ struct dw_plan {
 	uint32_t units;
 	const struct dw_use *
 	    trigger; /* while this relation holds nothing for the request's key, the leaf is false; NULL: unknown */
+	struct dw_quick quick;
 	bool bad; /* no room */
 };
 

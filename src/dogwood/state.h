@@ -38,6 +38,7 @@ struct dw_fam;
 struct dw_trigger {
 	uint32_t probe; /* number of the way to ask (monitor_impl.h) */
 	uint32_t leaf;
+	struct dw_quick quick;
 };
 
 struct dw_state *dw_state_new(const struct dw_rel *r, uint64_t born);
@@ -56,6 +57,8 @@ bool dw_rel_matches(const struct dw_rel *r, const struct dw_event *e);
 int dw_inst_step(struct dw_inst *x, const struct dw_now *now, struct arena *scratch,
     struct buf *key, struct buf *row, struct box_err *err);
 
+/* The answer to a quick question about a group, at stamp now. */
+bool dw_quick_answer(const struct dw_quick *q, const void *group, int64_t now);
 /* The callbacks of struct dw_eval; e->keyed is the view (struct dw_inst **) of the leaf. */
 int dw_unit_rows(struct dw_eval *e, const struct dw_unit *u, struct dw_cont *k);
 int dw_unit_total(

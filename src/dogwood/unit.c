@@ -215,6 +215,20 @@ static int64_t clamp(__int128 v)
 	return v > INT64_MAX ? INT64_MAX : v < INT64_MIN ? INT64_MIN : (int64_t)v;
 }
 
+bool dw_quick_answer(const struct dw_quick *q, const void *group, int64_t now)
+{
+	const struct dw_g_latest *l = group;
+	const struct dw_g_queue *g = group;
+	struct dw_val n, than = dw_int(q->than);
+	uint32_t i;
+
+	if (q->is == DW_Q_ONCE)
+		return l->at.ts >= minus(now, q->w);
+	i = dw_queue_find(g, minus(now, q->w), 0);
+	n = dw_int(q->sum ? clamp(dw_queue_sum(g, i)) : (int64_t)(g->n - i));
+	return dw_compare(q->op, &n, &than);
+}
+
 int dw_unit_total(
     struct dw_eval *e, const struct dw_unit *u, const struct dw_agg *g, struct dw_val *out)
 {
