@@ -1,0 +1,27 @@
+/* Frames of a box-gateway that was taken over, into the monitor: a secret must only ever answer a request that its route covers. */
+#include "monitor/egress.c"
+
+#include "monitor_rig.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct rig *r = rig_get();
+	struct box_err err;
+	int pair[2];
+
+	if (ipc_pair(pair, &err) != 0)
+		abort();
+	r->m.gateway =
+	    (struct crew){ .m = &r->m, .program = "box-gateway", .pid = -1, .pidfd = -1 };
+	r->m.gateway.chan = chan_new(r->m.loop, r->m.decider, pair[0], &gateway_ops, &r->m, &err);
+	if (r->m.gateway.chan == NULL)
+		abort();
+	if (size != 0 && (data[0] & 1) != 0)
+		chan_set_state(r->m.gateway.chan, STATE_LIVE);
+	rig_feed(r, pair[1], data, size);
+	(void)close(pair[1]);
+	rig_settle(r);
+	return 0;
+}

@@ -1,0 +1,133 @@
+/* A monitor without processes, for fuzzing its request tables: memory engine, an open policy, a plan with one agent and one tool, records to /dev/null. Frames of the input go in
+ * through a socket pair; whatever they ask for, no program can be started (program_dir does not exist). */
+#pragma once
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/ipc.h"
+#include "dogwood/box_schema.h"
+#include "dogwood/dogwood.h"
+#include "monitor/internal.h"
+
+struct rig {
+	struct plan plan;
+	struct plan_process agent, tool;
+	struct plan_route route;
+	struct plan_dest dest;
+	struct monitor m;
+	int64_t now;
+	bool ready;
+};
+
+static inline int64_t rig_now(void *arg)
+{
+	return ++((struct rig *)arg)->now;
+}
+
+/* Made once; the engine keeps its (small) history over the inputs. */
+static inline struct rig *rig_get(void)
+{
+	static struct rig r;
+	static const char policy[] = "permit (principal, action, resource);";
+	struct dogwood_source src = { dogwood_cstr("p"), dogwood_cstr(policy) };
+	struct dogwood_policy_set set = { .policies = &src,
+		.n_policies = 1,
+		.action_schema = { dogwood_cstr("a"), dogwood_cstr(dw_box_actions) },
+		.event_schema = { dogwood_cstr("e"), dogwood_cstr(dw_box_events) } };
+	struct dogwood_options o;
+	struct box_err err;
+
+	if (r.ready)
+		return &r;
+	r.agent =
+	    (struct plan_process){ .table = SV("[agent]"), .workspace = SV("/nonexistent/w") };
+	r.tool = (struct plan_process){ .kind = PLAN_TOOL,
+		.table = SV("[tool.t]"),
+		.program = SV("/nonexistent/tool"),
+		.fixed_n = 1 };
+	r.dest = (struct plan_dest){ .host = SV("api.test") };
+	r.route = (struct plan_route){ .name = SV("r"),
+		.dests = &r.dest,
+		.dests_n = 1,
+		.secret_var = SV("TOK"),
+		.header = SV("Authorization"),
+		.prefix = SV("Bearer "),
+		.phantom_prefix = SV("p_") };
+	r.plan = (struct plan){ .home = SV("/nonexistent/home"),
+		.path_var = SV("/nonexistent/bin"),
+		.box_dir = SV("/nonexistent/box"),
+		.agent = &r.agent,
+		.tools = &r.tool,
+		.tools_n = 1,
+		.routes = &r.route,
+		.routes_n = 1,
+		.uid = getuid() };
+	r.m = (struct monitor){ .plan = &r.plan,
+		.wall = { rig_now, &r },
+		.mono = { rig_now, &r },
+		.broker_fd = -1,
+		.next_session = 1,
+		.next_sandbox = 1 };
+	r.m.path = (struct monitor_paths){ .box_dir = "/nonexistent/box",
+		.bin = "/nonexistent/box/bin",
+		.ca_cert = "/nonexistent/c",
+		.ca_bundle = "/nonexistent/b",
+		.tmp = "/nonexistent/tmp",
+		.program_dir = "/nonexistent" };
+	dogwood_options_init(&o);
+	o.now_ns = rig_now;
+	o.now_arg = &r;
+	r.m.loop = loop_new(r.m.mono, &err);
+	r.m.rec = record_open("/dev/null", "box-0000000000000000", r.m.wall, &err);
+	if (r.m.loop == NULL || r.m.rec == NULL ||
+	    dogwood_engine_open(&o, &r.m.engine, NULL) != 0 ||
+	    dogwood_engine_install(r.m.engine, &set, NULL, NULL, NULL) != 0 ||
+	    (r.m.decider = decide_new(r.m.engine, r.m.rec, &err)) == NULL ||
+	    (r.m.ca = ca_new(SV("fuzz"), &r.m.wall, &err)) == NULL ||
+	    setenv("TOK", "secret", 1) != 0 ||
+	    routes_open(&r.plan, (const char *(*)(const char *))getenv, &r.m.routes, &err) != 0)
+		abort();
+	r.ready = true;
+	return &r;
+}
+
+/* Cut the input into frames (u16 type, u16 length, bytes) and send them, one turn of the loop after each. Answers are read and dropped. */
+static inline void rig_feed(struct rig *r, int fd, const uint8_t *data, size_t size)
+{
+	struct rd in = rd_of(data, size);
+	AUTO_IPC_MSG reply = IPC_MSG_INIT;
+	struct box_err err;
+
+	(void)fd_set_nonblock(fd, true); /* a pair of ours */
+	for (int i = 0; i < 64 && rd_left(&in) >= 4; i++) {
+		uint16_t type = rd_u16(&in);
+		size_t len = rd_u16(&in);
+		sv body = rd_bytes(&in, len < rd_left(&in) ? len : rd_left(&in));
+		AUTO_BUF b = buf_with(IPC_BODY_MAX);
+		int fds[4] = { 0, 0, 0, 0 };
+		/* The low bits of the length say how many descriptors travel. */
+		size_t nfds = len % 8 < 5 ? len % 8 : 0;
+
+		buf_put_sv(&b, body);
+		if (ipc_send(fd, type, (uint32_t)i, &b, fds, nfds, &err) != 0)
+			break;
+		(void)loop_turn(r->m.loop, 0, &err);
+		(void)decide_turn(r->m.decider);
+		while (ipc_recv(fd, &reply, &err) == 1)
+			;
+	}
+}
+
+/* Let everything end. */
+static inline void rig_settle(struct rig *r)
+{
+	struct box_err err;
+
+	for (int i = 0; i < 8; i++)
+		(void)loop_turn(r->m.loop, 0, &err);
+	r->m.failed = false;
+}
