@@ -1,5 +1,5 @@
-/* A policy source against a fixed schema and request: validated, compiled, decided. A policy that validates strictly can err only by
- * overflow or by an entity that is not in the store. */
+/* A policy source against a fixed schema and request: validated, compiled, decided. A policy
+ * that validates strictly can err only by overflow or by an entity that is not in the store. */
 #include <stdlib.h>
 #include <string.h>
 

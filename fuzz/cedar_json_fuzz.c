@@ -1,4 +1,5 @@
-/* Values, entities and policies in JSON: a value that is read is written and read again as the same. */
+/* Values, entities and policies in JSON: a value that is read is written and read again as the
+ * same. */
 #include <stdlib.h>
 
 #include "cedar/json.h"
