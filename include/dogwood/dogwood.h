@@ -312,6 +312,49 @@ struct dogwood_rule {
 	unsigned line;
 };
 
+/* Changes to single policies. Each policy has a token from when it appears until it is deleted. */
+enum dogwood_verb_kind {
+	/* One or more policies in text; each gets a token and starts without history. */
+	DOGWOOD_ADD = 1,
+	/* Exactly one policy in text takes the place of `token`; its history starts anew. */
+	DOGWOOD_UPDATE,
+	DOGWOOD_DELETE,
+	/* The policy stays, its history is forgotten. */
+	DOGWOOD_RESET,
+	/* An empty set stays installed: everything is denied. */
+	DOGWOOD_DELETE_ALL,
+	DOGWOOD_RESET_ALL,
+	/* The whole schema is text, or text is added to its end. All histories are kept. */
+	DOGWOOD_SET_ACTION_SCHEMA,
+	DOGWOOD_APPEND_ACTION_SCHEMA
+};
+
+struct dogwood_verb {
+	enum dogwood_verb_kind kind;
+	dogwood_str token;
+	dogwood_str text;
+};
+
+/* Apply n verbs in order, each on what the earlier ones left; all of them durably, or none.
+ * Policies that are not named keep their history. *minted (may be NULL): the tokens of added
+ * policies, one a line, in order; dogwood_free it. */
+DOGWOOD_API int dogwood_engine_batch(dogwood_engine *e, const struct dogwood_verb *verb, size_t n,
+    dogwood_diags *diags, struct dogwood_installed *out, char **minted, struct dogwood_error *err);
+
+#define DOGWOOD_POLICY_TOKEN 24
+
+struct dogwood_policy {
+	char token[DOGWOOD_POLICY_TOKEN + 1];
+	/* Grows with each policy ever added. */
+	uint64_t ordinal;
+	int64_t created_ns, updated_ns;
+	/* dogwood_free it. */
+	char *statement;
+};
+/* The i-th installed policy; -1 past the end. */
+DOGWOOD_API int dogwood_engine_policy(
+    dogwood_engine *e, size_t i, struct dogwood_policy *out, struct dogwood_error *err);
+
 enum dogwood_cause {
 	/* A permit matched and no forbid did. */
 	DOGWOOD_PERMITTED = 1,

@@ -22,7 +22,7 @@
 
 #define ENG_RULES_MAX   65535 /* determining rules stored with a verdict; more are not named */
 #define ENG_ERRORS_MAX  64    /* the same for errors */
-#define ENG_SOURCES_MAX 4096
+#define ENG_SOURCES_MAX 131072
 #define ENG_NAME_MAX    4096
 
 /* A verdict as stored. cause is enum dogwood_cause. */

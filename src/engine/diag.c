@@ -60,23 +60,19 @@ const struct dogwood_diag *dogwood_diags_at(const dogwood_diags *d, size_t i)
 	return i < d->n ? &d->v[i].d : NULL;
 }
 
-const struct dogwood_source *eng_join_find(
-    const struct eng_join *j, size_t at, size_t *start, uint32_t *lines)
+size_t eng_join_find(const struct eng_join *j, size_t at)
 {
-	size_t i = 0;
+	size_t lo = 0, hi = j->n;
 
-	while (i + 1 < j->n && j->start[i + 1] <= at)
-		i++;
-	*start = j->start[i];
-	*lines = 0;
-	for (size_t k = 0; k < i; k++) {
-		sv t = eng_sv(j->src[k].text), head;
+	while (hi - lo > 1) {
+		size_t mid = lo + (hi - lo) / 2;
 
-		/* One more for the newline that joins. */
-		for (*lines += 1; sv_cut(t, '\n', &head, &t);)
-			*lines += 1;
+		if (j->start[mid] <= at)
+			lo = mid;
+		else
+			hi = mid;
 	}
-	return &j->src[i];
+	return lo;
 }
 
 /* Bytes of UTF-8 to characters: continuation bytes do not count. */
@@ -94,8 +90,7 @@ static int add(dogwood_diags *d, const struct dw_diag *from, sv policy, const st
 	struct item *it;
 	sv file = from->file;
 	uint32_t line = from->line;
-	size_t start = from->start, base;
-	uint32_t before;
+	size_t start = from->start;
 
 	if (d->n == d->cap) {
 		size_t cap = d->cap == 0 ? 8 : 2 * d->cap;
@@ -107,9 +102,11 @@ static int add(dogwood_diags *d, const struct dw_diag *from, sv policy, const st
 		d->cap = cap;
 	}
 	if (j != NULL && j->n > 1 && line != 0 && sv_eq(file, policy)) {
-		file = eng_sv(eng_join_find(j, start, &base, &before)->name);
-		start -= base;
-		line -= before;
+		size_t i = eng_join_find(j, start);
+
+		file = eng_sv(j->src[i].name);
+		start -= j->start[i];
+		line -= j->before[i];
 	}
 	it = &d->v[d->n];
 	*it = (struct item){ .line = arena_dup(&d->a, sv_sub(from->line_text, 0, 64 * 1024)),

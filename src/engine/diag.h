@@ -11,13 +11,12 @@
 struct eng_join {
 	const struct dogwood_source *src;
 	const size_t *start;
+	const uint32_t *before; /* lines of the joined text before each source */
 	size_t n;
 };
 
-/* The source that holds byte `at` of the joined text, its index in it, and the number of lines
- * before it. */
-const struct dogwood_source *eng_join_find(
-    const struct eng_join *j, size_t at, size_t *start, uint32_t *lines);
+/* Which source holds byte `at` of the joined text. n must not be 0. */
+size_t eng_join_find(const struct eng_join *j, size_t at);
 
 /* Add all of `from`. `policy` is the name under which the joined text was loaded: findings about
  * it are placed by j. 0, or -1 without memory. */

@@ -28,11 +28,13 @@ void eng_set_unref(struct eng_set *s)
 	free(s);
 }
 
-/* All policy sources as one text, a newline between them. start[i] is where source i begins. */
+/* All policy sources as one text, a newline between them. Source i begins at byte start[i],
+ * behind before[i] lines. */
 static int join(struct arena *a, const struct dogwood_policy_set *in, sv *text, size_t *start,
-    struct box_err *err)
+    uint32_t *before, struct box_err *err)
 {
 	size_t n = 0, at = 0;
+	uint32_t lines = 0;
 	char *p;
 
 	for (size_t i = 0; i < in->n_policies; i++) {
@@ -49,9 +51,13 @@ static int join(struct arena *a, const struct dogwood_policy_set *in, sv *text, 
 		if (i != 0)
 			p[at++] = '\n';
 		start[i] = at;
+		before[i] = lines;
 		if (in->policies[i].text.n != 0)
 			memcpy(p + at, in->policies[i].text.p, in->policies[i].text.n);
 		at += in->policies[i].text.n;
+		for (size_t k = start[i]; k < at; k++)
+			lines += p[k] == '\n';
+		lines++; /* the newline that joins */
 	}
 	*text = (sv){ p, at };
 	return 0;
@@ -70,17 +76,18 @@ static int rules(struct eng_set *s, const struct eng_join *j, struct box_err *er
 		return box_nomem(err, "the rules");
 	for (size_t i = 0; i < s->n; i++) {
 		const struct dw_rule *r = dw_set_rule(s->set, i);
-		uint32_t before = 0;
-		size_t base;
+		size_t k = j->n != 0 ? eng_join_find(j, r->start) : 0;
 
 		s->rules[i] = (struct dogwood_rule){ .index = (unsigned)i,
 			.engine_id = eng_str(r->cedar_id),
 			.id = eng_str(r->id),
 			.description = eng_str(r->description),
-			.is_forbid = r->forbid };
-		if (j->n != 0)
-			s->rules[i].file = eng_join_find(j, r->start, &base, &before)->name;
-		s->rules[i].line = r->line - before;
+			.is_forbid = r->forbid,
+			.line = r->line };
+		if (j->n != 0) {
+			s->rules[i].file = j->src[k].name;
+			s->rules[i].line -= j->before[k];
+		}
 	}
 	return 0;
 }
@@ -103,7 +110,8 @@ static int compile(struct eng_set *s, const struct dogwood_policy_set *in, int64
     dogwood_diags *diags, struct box_err *err)
 {
 	size_t *start = ARENA_VEC(&s->a, size_t, in->n_policies);
-	struct eng_join j = { in->policies, start, in->n_policies };
+	uint32_t *before = ARENA_VEC(&s->a, uint32_t, in->n_policies);
+	struct eng_join j = { in->policies, start, before, in->n_policies };
 	sv name = in->n_policies != 0 ? eng_sv(in->policies[0].name) : SV("policies"), text;
 	struct dw_load load = { .action_schema = source(&in->action_schema),
 		.event_schema = source(&in->event_schema),
@@ -112,9 +120,9 @@ static int compile(struct eng_set *s, const struct dogwood_policy_set *in, int64
 		.no_validate = loose };
 	AUTO_DW_DIAGS found = { 0 };
 
-	if (start == NULL)
+	if (start == NULL || before == NULL)
 		return box_nomem(err, "the policies");
-	if (join(&s->a, in, &text, start, err) < 0)
+	if (join(&s->a, in, &text, start, before, err) < 0)
 		return -1;
 	load.policy = (struct dw_source){ name, text };
 	s->set = dw_load(&load, &found, err);
