@@ -270,7 +270,7 @@ static void make_tls(struct bench *b)
 	const unsigned char *p;
 	X509 *leaf, *root;
 	BIO *bio;
-	int n;
+	int n = 0;
 
 	storage = clock_wall();
 	wall = &storage;

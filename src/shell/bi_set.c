@@ -464,7 +464,7 @@ static int getopts_end(struct sh_io *io, const char *name, int ind)
 static int run_getopts(struct sh_io *io, int argc, char **argv)
 {
 	struct shell *sh = io->sh;
-	const char *spec, *name, *ind_text = sh_var_get(sh, "OPTIND"), *opterr;
+	const char *spec, *name, *ind_text = sh_var_get(sh, "OPTIND"), *verbose;
 	char **av, letter[2] = "", text[16];
 	int64_t ind = 1;
 	int ac, at;
@@ -486,8 +486,8 @@ static int run_getopts(struct sh_io *io, int argc, char **argv)
 		return shcmd_err(io, "`%s': not a valid identifier", name);
 	silent = spec[0] == ':';
 	spec += silent;
-	opterr = sh_var_get(sh, "OPTERR");
-	quiet = opterr != NULL && strcmp(opterr, "0") == 0;
+	verbose = sh_var_get(sh, "OPTERR");
+	quiet = verbose != NULL && strcmp(verbose, "0") == 0;
 	av = argc > 3 ? argv + 3 : sh->params;
 	ac = argc > 3 ? argc - 3 : (int)sh->nparams;
 	if (ind_text == NULL || !sv_to_i64(sv_c(ind_text), 10, 1, INT32_MAX, &ind))

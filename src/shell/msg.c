@@ -10,10 +10,9 @@
 
 #define MSG_MAX 16384
 
-static void vmsg(const char *fmt, va_list ap)
+__attribute__((format(printf, 1, 0))) static void vmsg(const char *fmt, va_list ap)
 {
 	AUTO_BUF b = buf_with(MSG_MAX);
-	AUTO_BUF raw = buf_with(MSG_MAX);
 	char text[4096];
 	int n = vsnprintf(text, sizeof(text), fmt, ap);
 

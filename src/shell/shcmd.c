@@ -111,7 +111,8 @@ bool shcmd_out_dead(const struct sh_io *io)
 
 /* --- messages --- */
 
-static void vmessage(struct sh_io *io, const char *prefix, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static void vmessage(
+    struct sh_io *io, const char *prefix, const char *fmt, va_list ap)
 {
 	AUTO_BUF b = buf_with(65536);
 	char *text;

@@ -391,7 +391,6 @@ fail:
 int sh_start_program(struct shell *sh, struct sh_cmdline *c, struct sh_member *m)
 {
 	struct sh_vec env = { 0 };
-	AUTO_BUF cwd = buf_with(SHCMD_PATH_MAX);
 	int fds[3] = { 0, 1, 2 }, r;
 	char *typed = c->args.v[0];
 
