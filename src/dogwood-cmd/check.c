@@ -1,4 +1,4 @@
-/* dogwood check: does this policy set load? dogwood expand: what it became. */
+/* dogwood check: does this policy set load? dogwood explain, expand: what it became. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +16,11 @@ static const char help_check[] =
     "  dogwood check -s actions.cedarschema policy.dw\n\n"
     "Exit status: 0 the set loads (there may be warnings), 2 it is refused, 1 cannot be read.\n";
 
+static const char help_explain[] = "Usage: dogwood explain [OPTIONS] POLICY...\n\n"
+                                   "One line for each temporal clause: how it is evaluated, what "
+                                   "it keeps, what it costs.\n\n" CMD_POLICY_HELP "\nExample:\n"
+                                   "  dogwood explain -s actions.cedarschema policy.dw\n";
+
 static const char help_expand[] = "Usage: dogwood expand [OPTIONS] POLICY...\n\n"
                                   "The plain Cedar policies that the set becomes, and the clauses "
                                   "taken out of them.\n\n" CMD_POLICY_HELP "\nExample:\n"
@@ -24,7 +29,7 @@ static const char help_expand[] = "Usage: dogwood expand [OPTIONS] POLICY...\n\n
 static const struct option options[] = { CMD_POLICY_LONG(0), { "json", no_argument, NULL, 'j' },
 	{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
 
-/* Options and files of both. -1: go on; else an exit status. */
+/* Options and files of all three. -1: go on; else an exit status. */
 static int setup(const struct cmd *self, int argc, char **argv, const char *shorts,
     struct cmd_policy *p, bool *json)
 {
@@ -104,7 +109,10 @@ static int run_view(const struct cmd *self, int argc, char **argv)
 	set = cmd_policy_load(&p, DW_TICK_NANO, false, &rc);
 	if (set == NULL)
 		return rc;
-	dw_set_expand(set->set, &b);
+	if (self == &cmd_explain)
+		dw_set_explain(set->set, &b);
+	else
+		dw_set_expand(set->set, &b);
 	rc = cmd_print(&b);
 	eng_set_unref(set);
 	return rc;
@@ -112,5 +120,7 @@ static int run_view(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_check = { "check", "check policies against their schemas", help_check,
 	run_check };
+const struct cmd cmd_explain = { "explain", "how each temporal clause is evaluated, and its cost",
+	help_explain, run_view };
 const struct cmd cmd_expand = { "expand", "the Cedar policies a set becomes", help_expand,
 	run_view };

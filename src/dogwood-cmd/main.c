@@ -6,8 +6,8 @@
 
 #include "base/ban.h"
 
-static const struct cmd *const verbs[] = { &cmd_check, &cmd_authorize, &cmd_replay, &cmd_expand,
-	&cmd_log, &cmd_fsck };
+static const struct cmd *const verbs[] = { &cmd_check, &cmd_authorize, &cmd_replay, &cmd_explain,
+	&cmd_expand, &cmd_log, &cmd_fsck };
 
 #define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
 
