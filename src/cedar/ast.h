@@ -1,9 +1,10 @@
-/* The tree of policies and expressions, as written (spec 2). Built by parse.h or json.h in an arena, never changed
- * afterwards except by Dogwood's lowering, which replaces nodes in place.
+/* The tree of policies and expressions, as written (spec 2). Built by parse.h or json.h in an
+ * arena, never changed afterwards except by Dogwood's lowering, which replaces nodes in place.
  *
- * Dogwood is Cedar with foreign leaves: `temporal { … }` blocks and provider calls. They are nodes of kind CEDAR_E_LEAF
- * whose value comes from a callback of the host at evaluation; macro calls and ?parameters are nodes too, which the host
- * expands before it compiles. Compilation refuses what is left of them. */
+ * Dogwood is Cedar with foreign leaves: `temporal { … }` blocks and provider calls. They are
+ * nodes of kind CEDAR_E_LEAF whose value comes from a callback of the host at evaluation; macro
+ * calls and ?parameters are nodes too, which the host expands before it compiles. Compilation
+ * refuses what is left of them. */
 #pragma once
 
 #include "cedar/diag.h"
@@ -80,14 +81,15 @@ enum cedar_ext {
 	CEDAR_X_COUNT
 };
 
-/* A pattern of `like`: the literal runs between the stars, decoded. n runs have n - 1 stars between them ("a*b" has the
- * runs "a", "b"; "*" has two empty runs). */
+/* A pattern of `like`: the literal runs between the stars, decoded. n runs have n - 1 stars
+ * between them ("a*b" has the runs "a", "b"; "*" has two empty runs). */
 struct cedar_pattern {
 	uint32_t n;
 	const sv *run;
 };
 
-/* A foreign leaf. The parser makes one of each temporal block with `text` set; the host sets the rest. */
+/* A foreign leaf. The parser makes one of each temporal block with `text` set; the host sets the
+ * rest. */
 struct cedar_leaf {
 	uint32_t
 	    ordinal; /* the host's number; the parser counts temporal blocks of a policy from 0 */
@@ -168,7 +170,8 @@ struct cedar_policy {
 	struct cedar_span span; /* from the first annotation to the semicolon */
 };
 
-/* `def cedar name(?a, …) { … };` as written; Dogwood parses the body (parse.h has cedar_parse_expr for it). */
+/* `def cedar name(?a, …) { … };` as written; Dogwood parses the body (parse.h has
+ * cedar_parse_expr for it). */
 struct cedar_def {
 	bool temporal;
 	cedar_sym name;
@@ -202,20 +205,21 @@ bool cedar_ext_find(sv name, enum cedar_ext *out);
 /* Is it called as a method (`a.isIpv4()`) rather than a function (`ip("…")`)? */
 bool cedar_ext_is_method(enum cedar_ext x);
 
-/* Node makers, for hosts and the JSON reader: NULL when a is full or the tree would be deeper than CEDAR_MAX_DEPTH. */
+/* Node makers, for hosts and the JSON reader: NULL when a is full or the tree would be deeper
+ * than CEDAR_MAX_DEPTH. */
 struct cedar_expr *cedar_expr_new(struct arena *a, enum cedar_expr_kind k,
     const struct cedar_span *at, struct cedar_expr *const *arg, size_t n);
 /* arg[0].name */
 struct cedar_expr *cedar_expr_get(struct arena *a, struct cedar_expr *e, cedar_sym name);
 /* A deep copy (macro expansion): leaves are copied too, `host` and `type` pointers shared. */
 struct cedar_expr *cedar_expr_copy(struct arena *a, const struct cedar_expr *e);
-/* Call f on every node below and including *e, children first; f may replace *node. Stops and returns its result when it
- * is not 0. */
+/* Call f on every node below and including *e, children first; f may replace *node. Stops and
+ * returns its result when it is not 0. */
 int cedar_expr_walk(
     struct cedar_expr **e, int (*f)(void *ctx, struct cedar_expr **node), void *ctx);
 
-/* Cedar text of a tree (print.c), one line, parentheses where precedence needs them. how may be NULL: then a leaf prints as
- * `temporal { text }`. */
+/* Cedar text of a tree (print.c), one line, parentheses where precedence needs them. how may be
+ * NULL: then a leaf prints as `temporal { text }`. */
 struct cedar_print {
 	void *ctx;
 	/* Write the Cedar expression that stands for the leaf. */
@@ -224,7 +228,7 @@ struct cedar_print {
 	void (*leaf_json)(void *ctx, struct buf *b, const struct cedar_leaf *l);
 };
 void cedar_put_expr(struct buf *b, const struct cedar_expr *e, const struct cedar_print *how);
-/* A policy in Cedar's own order, all three scope elements written. With fold, the conditions are one `when { … }` (spec 7.1
- * step 4); without, each condition stays. */
+/* A policy in Cedar's own order, all three scope elements written. With fold, the conditions are
+ * one `when { … }` (spec 7.1 step 4); without, each condition stays. */
 void cedar_put_policy(
     struct buf *b, const struct cedar_policy *p, bool fold, const struct cedar_print *how);

@@ -6,7 +6,7 @@
 
 #include "base/ban.h"
 
-/* ---- scratch ------------------------------------------------------------------------------------------------------ */
+/* ---- scratch ------------------------------------------------------------------------------- */
 
 static struct cedar_eval_priv *priv(struct cedar_eval *ev)
 {
@@ -45,7 +45,8 @@ struct arena *cedar_eval_arena(struct cedar_eval *ev)
 	return pv != NULL ? &pv->request : NULL;
 }
 
-/* Empty an arena. When it had grown to several blocks it gets one of the whole size, so that the next use allocates nothing. */
+/* Empty an arena. When it had grown to several blocks it gets one of the whole size, so that the
+ * next use allocates nothing. */
 static void recycle(struct arena *a)
 {
 	size_t had = a->total;
@@ -105,7 +106,7 @@ static bool vector_room(struct cedar_eval_priv *pv, size_t n)
 	return true;
 }
 
-/* ---- sets --------------------------------------------------------------------------------------------------------- */
+/* ---- sets ---------------------------------------------------------------------------------- */
 
 void cedar_policies_free(struct cedar_policies *ps)
 {
@@ -271,7 +272,7 @@ struct cedar_policies *cedar_policies_of(struct cedar_syms *t, const struct ceda
 	return ps;
 }
 
-/* ---- decisions ---------------------------------------------------------------------------------------------------- */
+/* ---- decisions ----------------------------------------------------------------------------- */
 
 static bool scope_holds(
     const struct cedar_scope *s, struct cedar_uid u, const struct cedar_entities *es)

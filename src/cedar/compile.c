@@ -56,7 +56,8 @@ static bool room(void **v, size_t n, size_t *cap, size_t size)
 	return true;
 }
 
-/* Append an instruction; effect is what it does to the height of the stack. Its position is returned. */
+/* Append an instruction; effect is what it does to the height of the stack. Its position is
+ * returned. */
 static uint32_t emit(struct comp *c, enum cedar_op op, uint32_t a, uint32_t b, int effect)
 {
 	struct cedar_prog *g = c->g;
@@ -102,7 +103,8 @@ static uint32_t ptr(struct comp *c, const void *p)
 	return (uint32_t)g->n_p++;
 }
 
-/* A constructor on a constant string. 1 folded, 0 not of this form, -1 it always fails (*err says why). */
+/* A constructor on a constant string. 1 folded, 0 not of this form, -1 it always fails (*err
+ * says why). */
 static int fold_ext(
     struct arena *a, const struct cedar_expr *e, struct cedar_value *out, struct box_err *err)
 {

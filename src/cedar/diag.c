@@ -67,7 +67,8 @@ struct cedar_span cedar_span_at(sv source, size_t off, size_t len)
 
 #define NEAR_MAX 64 /* longer words get no suggestion */
 
-/* Optimal string alignment: one step for an insertion, a deletion, a change, or a swap of neighbours. */
+/* Optimal string alignment: one step for an insertion, a deletion, a change, or a swap of
+ * neighbours. */
 static size_t distance(sv a, sv b)
 {
 	uint8_t row[3][NEAR_MAX + 1];

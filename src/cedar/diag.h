@@ -1,5 +1,5 @@
-/* Findings about a text: what is wrong, where, and what would be right. One list per run holds the findings of a whole
- * file (or of a validation), so that a person sees all of them at once.
+/* Findings about a text: what is wrong, where, and what would be right. One list per run holds
+ * the findings of a whole file (or of a validation), so that a person sees all of them at once.
  *
  * Limits: CEDAR_DIAGS_MAX findings are kept; more are counted only. */
 #pragma once
@@ -44,13 +44,15 @@ static inline struct cedar_diags cedar_diags_in(struct arena *a)
 {
 	return (struct cedar_diags){ .a = a };
 }
-/* Add a finding; span and hint may be NULL. Returns it (to add a hint) or NULL when it was not kept. */
+/* Add a finding; span and hint may be NULL. Returns it (to add a hint) or NULL when it was not
+ * kept. */
 struct cedar_diag *cedar_diag_add(struct cedar_diags *ds, enum cedar_severity sev, const char *code,
     const struct cedar_span *span, const char *hint, const char *fmt, ...)
     __attribute__((format(printf, 6, 7)));
 /* The span of source bytes [off, off + len): counts lines and columns. */
 struct cedar_span cedar_span_at(sv source, size_t off, size_t len);
-/* The candidate that differs least from word, when it is near enough to be a slip; else the empty view. */
+/* The candidate that differs least from word, when it is near enough to be a slip; else the
+ * empty view. */
 sv cedar_nearest(sv word, const sv *candidates, size_t n);
 
 /* One finding for people:
@@ -62,5 +64,6 @@ sv cedar_nearest(sv word, const sv *candidates, size_t n);
 void cedar_diag_render(struct buf *b, const char *file, sv source, const struct cedar_diag *d);
 /* All findings. */
 void cedar_diags_render(struct buf *b, const char *file, sv source, const struct cedar_diags *ds);
-/* One finding as a JSON object: {severity, code, message, labels:[{start,len,line,column}], help, spanned} (spec 13, D). */
+/* One finding as a JSON object: {severity, code, message, labels:[{start,len,line,column}],
+ * help, spanned} (spec 13, D). */
 void cedar_diag_json(struct buf *b, const char *file, const struct cedar_diag *d);

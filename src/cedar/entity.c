@@ -1,4 +1,5 @@
-/* The entity store: a hash table over a vector, and the transitive closure of the parents. See entity.h. */
+/* The entity store: a hash table over a vector, and the transitive closure of the parents. See
+ * entity.h. */
 #include "cedar/entity.h"
 
 #include <stdlib.h>
@@ -81,10 +82,10 @@ int cedar_entities_add(
 	return 0;
 }
 
-/* ---- closure ------------------------------------------------------------------------------------------------------ */
+/* ---- closure ------------------------------------------------------------------------------- */
 
-/* A growing set of references, open-addressed, for the ancestors of one entity. `mark` says in which round a slot was used,
- * so it need not be cleared. */
+/* A growing set of references, open-addressed, for the ancestors of one entity. `mark` says in
+ * which round a slot was used, so it need not be cleared. */
 struct seen {
 	struct cedar_uid *list;
 	size_t n, cap;
@@ -159,7 +160,8 @@ static int by_uid(const void *a, const void *b)
 	return uid_cmp(*(const struct cedar_uid *)a, *(const struct cedar_uid *)b);
 }
 
-/* Walk up from e, breadth first. An ancestor whose own closure is done is not walked again: its closure is merged. */
+/* Walk up from e, breadth first. An ancestor whose own closure is done is not walked again: its
+ * closure is merged. */
 static int close_one(struct cedar_entities *s, struct cedar_entity_data *e, struct seen *k,
     size_t *budget, struct box_err *err)
 {

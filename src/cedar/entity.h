@@ -1,8 +1,9 @@
 /* The entity store: attributes, tags and ancestors of entities, by reference.
  *
- * A store is built once (cedar_entities_add …, then cedar_entities_close, which computes the transitive closure of the
- * parents and refuses cycles) and then only read. A store can stand on another one (the actions of a schema below the
- * entities of one request): what it does not hold is looked up there. */
+ * A store is built once (cedar_entities_add …, then cedar_entities_close, which computes the
+ * transitive closure of the parents and refuses cycles) and then only read. A store can stand on
+ * another one (the actions of a schema below the entities of one request): what it does not hold
+ * is looked up there. */
 #pragma once
 
 #include "cedar/value.h"
@@ -37,7 +38,8 @@ static inline struct cedar_entities cedar_entities_in(
 {
 	return (struct cedar_entities){ .a = a, .below = below };
 }
-/* Add an entity; the pieces are borrowed and must live as long as the store. -1 with *err: it is there already, or a limit. */
+/* Add an entity; the pieces are borrowed and must live as long as the store. -1 with *err: it is
+ * there already, or a limit. */
 int cedar_entities_add(
     struct cedar_entities *s, const struct cedar_entity_data *e, struct box_err *err);
 /* Compute ancestors. -1 with *err: a cycle, or a limit. */

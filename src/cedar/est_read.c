@@ -1,5 +1,5 @@
-/* Policies in Cedar's JSON form, read: expressions, policies, sets with templates and links. Hostile text; the limits are those of
- * jtree.h, and trees are bounded like parsed ones. */
+/* Policies in Cedar's JSON form, read: expressions, policies, sets with templates and links.
+ * Hostile text; the limits are those of jtree.h, and trees are bounded like parsed ones. */
 #include "cedar/jtree.h"
 #include "cedar/json.h"
 
@@ -426,7 +426,7 @@ static struct cedar_expr *expr(struct er *p, const struct jnode *j)
 	return e;
 }
 
-/* ---- policies ----------------------------------------------------------------------------------------------------- */
+/* ---- policies ------------------------------------------------------------------------------ */
 
 /* {"entity": …} or {"slot": "?principal"} of j. */
 static bool entity_or_slot(struct er *p, const struct jnode *j, int which, struct cedar_scope *s)

@@ -1,5 +1,6 @@
-/* The constructors of the extension types: text to decimal, ipaddr, datetime, duration. Strict: what the reference refuses is
- * refused. The text is hostile (a policy or a request); nothing here allocates but the address. Spec 3.3. */
+/* The constructors of the extension types: text to decimal, ipaddr, datetime, duration. Strict:
+ * what the reference refuses is refused. The text is hostile (a policy or a request); nothing
+ * here allocates but the address. Spec 3.3. */
 #include "cedar/value.h"
 
 #include "base/ban.h"
@@ -71,7 +72,7 @@ int cedar_decimal_parse(sv s, struct cedar_value *out, struct box_err *err)
 	return 0;
 }
 
-/* ---- ip ----------------------------------------------------------------------------------------------------------- */
+/* ---- ip ------------------------------------------------------------------------------------ */
 
 static bool parse_v4(sv s, uint8_t out[16])
 {
@@ -196,7 +197,7 @@ int cedar_ip_parse(struct arena *a, sv s, struct cedar_value *out, struct box_er
 	return 0;
 }
 
-/* ---- datetime and duration ---------------------------------------------------------------------------------------- */
+/* ---- datetime and duration ----------------------------------------------------------------- */
 
 static bool leap(int y)
 {

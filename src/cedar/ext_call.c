@@ -34,7 +34,8 @@ static const struct {
 
 #define DAY_MS INT64_C(86400000)
 
-/* Is every address of a's range in b's? The range is the address masked to its first and last member. */
+/* Is every address of a's range in b's? The range is the address masked to its first and last
+ * member. */
 static bool in_range(const struct cedar_ip *a, const struct cedar_ip *b)
 {
 	size_t i, n = a->v6 ? 16 : 4;
@@ -200,7 +201,8 @@ int cedar_ext_call(struct arena *a, enum cedar_ext x, const struct cedar_value *
 	return box_fail(err, BOX_EPARSE, 0, "unknown extension function");
 }
 
-/* The first run is a prefix, the last a suffix, those between are found leftmost in turn. UTF-8 keeps this right by bytes. */
+/* The first run is a prefix, the last a suffix, those between are found leftmost in turn. UTF-8
+ * keeps this right by bytes. */
 bool cedar_like(const struct cedar_pattern *p, sv s)
 {
 	uint32_t i;

@@ -1,14 +1,17 @@
 /* Which policies can match a request?
  *
- * Each policy is filed under one 64-bit key made of what it requires of action, principal and resource and, where it can be told
- * without evaluating, of one field of the context. A request computes the keys it could satisfy and looks them up. Keys are
- * hashes: a chance collision only costs an evaluation, since every policy found is evaluated in full; what matters is
- * that equal requirements give equal keys.
+ * Each policy is filed under one 64-bit key made of what it requires of action, principal and
+ * resource and, where it can be told without evaluating, of one field of the context. A request
+ * computes the keys it could satisfy and looks them up. Keys are hashes: a chance collision only
+ * costs an evaluation, since every policy found is evaluated in full; what matters is that equal
+ * requirements give equal keys.
  *
- * Errors are part of the answer, so a policy may be passed over for a context field only when it would have come out false
- * without an error: nothing before the comparison can err, and the field is there (or is guarded by `has`). The states of a
- * path in a request are therefore three: found (key of the value), absent (its last step is missing: key ABSENT, which holds
- * the unguarded policies), broken (an earlier step is missing or is no record: key BROKEN, which holds all of them). */
+ * Errors are part of the answer, so a policy may be passed over for a context field only when it
+ * would have come out false without an error: nothing before the comparison can err, and the
+ * field is there (or is guarded by `has`). The states of a path in a request are therefore
+ * three: found (key of the value), absent (its last step is missing: key ABSENT, which holds the
+ * unguarded policies), broken (an earlier step is missing or is no record: key BROKEN, which
+ * holds all of them). */
 #include "cedar/prog.h"
 
 #include <stdlib.h>
@@ -26,7 +29,8 @@
 
 enum need { N_ANY, N_EQ, N_IN, N_IS };
 
-/* A kind of key in use: what of the request goes into it. path is a position in paths, or NO_PATH. */
+/* A kind of key in use: what of the request goes into it. path is a position in paths, or
+ * NO_PATH. */
 struct shape {
 	uint8_t need[3]; /* principal, action, resource */
 	uint32_t path;
@@ -81,7 +85,7 @@ static void *more(void *v, size_t n, size_t *cap, size_t size)
 	return q;
 }
 
-/* ---- what a policy requires of the context ------------------------------------------------------------------------ */
+/* ---- what a policy requires of the context ------------------------------------------------- */
 
 struct fact {
 	struct path path;
@@ -123,8 +127,8 @@ static bool same(const struct path *a, const struct path *b)
 	return a->n == b->n && starts(a, b);
 }
 
-/* path == constant, in either order; [constants].contains(path); or an `||` of such about one path. Values that are made
- * by folding live in a. */
+/* path == constant, in either order; [constants].contains(path); or an `||` of such about one
+ * path. Values that are made by folding live in a. */
 static bool as_fact(struct arena *a, const struct cedar_expr *e, struct fact *f)
 {
 	struct path p;
@@ -184,7 +188,8 @@ static bool is_entity(const struct cedar_expr *e)
 	       (e->kind == CEDAR_E_VAR && e->var != CEDAR_CONTEXT);
 }
 
-/* Does e give a Bool without fail, for every request in which the path p is found or absent? p NULL: for every request. */
+/* Does e give a Bool without fail, for every request in which the path p is found or absent? p
+ * NULL: for every request. */
 static bool is_total(const struct cedar_expr *e, const struct path *p, bool leaves)
 {
 	struct path q;
@@ -217,8 +222,8 @@ static bool is_total(const struct cedar_expr *e, const struct path *p, bool leav
 				return false;
 		return true;
 	case CEDAR_E_HAS:
-		/* All but the last step of what is asked for must be a record when it is there. The context is one; so is each
-		 * proper prefix of p when p is found or absent. */
+		/* All but the last step of what is asked for must be a record when it is there.
+		 * The context is one; so is each proper prefix of p when p is found or absent. */
 		if (!as_path(e->arg[0], &q) || q.n + e->n_path - 1 > MAX_PATH)
 			return false;
 		for (i = 0; i + 1 < e->n_path; i++)
@@ -311,7 +316,7 @@ static uint32_t find_gate(const struct conj *v, size_t n)
 	return NO_GATE;
 }
 
-/* ---- building ----------------------------------------------------------------------------------------------------- */
+/* ---- building ------------------------------------------------------------------------------ */
 
 static enum need need_of(const struct cedar_scope *s, uint64_t *h)
 {
@@ -361,7 +366,8 @@ static bool shape_of(struct cedar_index *x, struct shape want, size_t *out)
 	return true;
 }
 
-/* The position of a path; NO_PATH when there are too many already (the policy is then filed without). */
+/* The position of a path; NO_PATH when there are too many already (the policy is then filed
+ * without). */
 static bool path_of(struct cedar_index *x, const struct path *p, uint32_t *out)
 {
 	struct path *v;
@@ -513,7 +519,7 @@ void cedar_index_free(struct cedar_index *x)
 	free(x);
 }
 
-/* ---- looking up --------------------------------------------------------------------------------------------------- */
+/* ---- looking up ---------------------------------------------------------------------------- */
 
 static void candidate(struct cedar_eval_priv *pv, uint32_t policy)
 {

@@ -1,6 +1,8 @@
-/* Values, entities and requests in JSON. Hostile text; limits and duplicate keys in jtree.h. Formats: Cedar's JSON for entities and context.
+/* Values, entities and requests in JSON. Hostile text; limits and duplicate keys in jtree.h.
+ * Formats: Cedar's JSON for entities and context.
  *
- * With a schema the wrappers may be left out where the expected type says what a plain string or object is. */
+ * With a schema the wrappers may be left out where the expected type says what a plain string or
+ * object is. */
 #include "cedar/json.h"
 #include "cedar/jtree.h"
 #include "cedar/prog.h"
@@ -253,7 +255,7 @@ int cedar_json_value(const struct cedar_syms *t, struct arena *a, sv text,
 	return j != NULL ? value(&r, j, ty, out) : -1;
 }
 
-/* ---- entities ----------------------------------------------------------------------------------------------------- */
+/* ---- entities ------------------------------------------------------------------------------ */
 
 static int parents(struct jr *r, const struct jnode *j, struct cedar_entity_data *e)
 {
@@ -392,7 +394,7 @@ int cedar_json_request(const struct cedar_syms *t, struct arena *a, sv text,
 	return 0;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------------------------- */
 
 static void put_uid(struct buf *b, struct cedar_uid u)
 {

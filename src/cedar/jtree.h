@@ -1,5 +1,6 @@
-/* JSON into a small tree in an arena. Hostile text. Of its own because Cedar's strings and keys may hold U+0000, integers must be exact
- * to 64 bits, and a finding needs the place of each value; nothing else in the project has these needs (base/json.h has the rest).
+/* JSON into a small tree in an arena. Hostile text. Of its own because Cedar's strings and keys
+ * may hold U+0000, integers must be exact to 64 bits, and a finding needs the place of each
+ * value; nothing else in the project has these needs (base/json.h has the rest).
  *
  * RFC 8259, UTF-8 only, duplicate keys refused, depth at most CEDAR_JSON_MAX_DEPTH. */
 #pragma once

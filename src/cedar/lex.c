@@ -1,5 +1,5 @@
-/* Tokens of Cedar, Dogwood's temporal grammar and the schemas. Hostile bytes; the caller has checked that they are UTF-8.
- * Spec 1. */
+/* Tokens of Cedar, Dogwood's temporal grammar and the schemas. Hostile bytes; the caller has
+ * checked that they are UTF-8. Spec 1. */
 #include "cedar/parse.h"
 
 #include "base/ban.h"

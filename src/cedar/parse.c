@@ -164,7 +164,7 @@ bool p_block(struct parser *p, sv *body, struct cedar_span *at)
 	return !p->dead;
 }
 
-/* ---- scope -------------------------------------------------------------------------------------------------------- */
+/* ---- scope --------------------------------------------------------------------------------- */
 
 struct element {
 	struct cedar_scope s;
@@ -400,7 +400,7 @@ static bool scope(struct parser *p, struct cedar_policy *pol)
 	return true;
 }
 
-/* ---- policies and definitions ------------------------------------------------------------------------------------- */
+/* ---- policies and definitions -------------------------------------------------------------- */
 
 static bool annotations(struct parser *p, struct cedar_policy *pol)
 {

@@ -1,13 +1,11 @@
 /* Expressions: one function a level of precedence, nesting counted. Spec 2, 2.2, 2.3. */
 #include "cedar/parse_priv.h"
 
-#include <inttypes.h>
-
 #include "base/ban.h"
 
 static struct cedar_expr *p_unary(struct parser *p);
 
-static struct cedar_expr *node(struct parser *p, enum cedar_expr_kind k, struct cedar_span from,
+struct cedar_expr *p_node(struct parser *p, enum cedar_expr_kind k, struct cedar_span from,
     struct cedar_expr *const *arg, size_t n)
 {
 	struct cedar_span at = p_since(p, from);
@@ -25,23 +23,23 @@ static struct cedar_expr *node(struct parser *p, enum cedar_expr_kind k, struct 
 	return e != NULL ? e : p_fail(p, "out of memory");
 }
 
-static struct cedar_expr *node1(
+struct cedar_expr *p_node1(
     struct parser *p, enum cedar_expr_kind k, struct cedar_span from, struct cedar_expr *a)
 {
-	return a != NULL ? node(p, k, from, &a, 1) : NULL;
+	return a != NULL ? p_node(p, k, from, &a, 1) : NULL;
 }
 
-static struct cedar_expr *node2(struct parser *p, enum cedar_expr_kind k, struct cedar_span from,
+struct cedar_expr *p_node2(struct parser *p, enum cedar_expr_kind k, struct cedar_span from,
     struct cedar_expr *a, struct cedar_expr *b)
 {
 	struct cedar_expr *v[2] = { a, b };
 
-	return a != NULL && b != NULL ? node(p, k, from, v, 2) : NULL;
+	return a != NULL && b != NULL ? p_node(p, k, from, v, 2) : NULL;
 }
 
 static struct cedar_expr *literal(struct parser *p, struct cedar_span from, struct cedar_value v)
 {
-	struct cedar_expr *e = node(p, CEDAR_E_LIT, from, NULL, 0);
+	struct cedar_expr *e = p_node(p, CEDAR_E_LIT, from, NULL, 0);
 
 	if (e != NULL)
 		e->value = v;
@@ -67,7 +65,7 @@ static cedar_sym attr_name(struct parser *p)
 }
 
 /* A comma-separated list up to `close` (taken). */
-static int list(struct parser *p, const char *close, struct cedar_expr ***out, size_t *n)
+int p_list(struct parser *p, const char *close, struct cedar_expr ***out, size_t *n)
 {
 	struct cedar_expr **v = NULL;
 	size_t cap = 0;
@@ -88,167 +86,7 @@ static int list(struct parser *p, const char *close, struct cedar_expr ***out, s
 	return p_need(p, close) ? 0 : -1;
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------------------- */
-
-static const struct {
-	const char *name;
-	enum cedar_expr_kind kind;
-	unsigned args;
-} core_methods[] = {
-	{ "contains", CEDAR_E_CONTAINS, 1 },
-	{ "containsAll", CEDAR_E_CONTAINS_ALL, 1 },
-	{ "containsAny", CEDAR_E_CONTAINS_ANY, 1 },
-	{ "getTag", CEDAR_E_GET_TAG, 1 },
-	{ "hasTag", CEDAR_E_HAS_TAG, 1 },
-	{ "isEmpty", CEDAR_E_IS_EMPTY, 0 },
-};
-#define N_CORE (sizeof(core_methods) / sizeof(core_methods[0]))
-
-static size_t core_find(sv name)
-{
-	size_t i;
-
-	for (i = 0; i < N_CORE; i++)
-		if (sv_eq(name, sv_c(core_methods[i].name)))
-			break;
-	return i;
-}
-
-static void arity(struct parser *p, const struct cedar_span *at, sv name, unsigned want, size_t got)
-{
-	if (want == 0)
-		p_error(
-		    p, at, NULL, "`" SV_FMT "` takes no arguments, but got %zu", SV_ARG(name), got);
-	else
-		p_error(p, at, NULL, "`" SV_FMT "` takes exactly one argument, but got %zu",
-		    SV_ARG(name), got);
-}
-
-/* How many arguments a function or method of an extension takes, the receiver not counted. */
-static unsigned ext_args(enum cedar_ext x)
-{
-	switch (x) {
-	case CEDAR_X_IS_IPV4:
-	case CEDAR_X_IS_IPV6:
-	case CEDAR_X_IS_LOOPBACK:
-	case CEDAR_X_IS_MULTICAST:
-	case CEDAR_X_TO_DATE:
-	case CEDAR_X_TO_TIME:
-	case CEDAR_X_TO_MILLISECONDS:
-	case CEDAR_X_TO_SECONDS:
-	case CEDAR_X_TO_MINUTES:
-	case CEDAR_X_TO_HOURS:
-	case CEDAR_X_TO_DAYS:
-		return 0;
-	default:
-		return 1;
-	}
-}
-
-static const char *suggest(struct parser *p, sv word, bool method)
-{
-	sv names[CEDAR_X_COUNT + N_CORE], near;
-	size_t i, n = 0;
-
-	for (i = 0; i < CEDAR_X_COUNT; i++)
-		if (cedar_ext_is_method((enum cedar_ext)i) == method)
-			names[n++] = sv_c(cedar_ext_name((enum cedar_ext)i));
-	for (i = 0; method && i < N_CORE; i++)
-		names[n++] = sv_c(core_methods[i].name);
-	near = cedar_nearest(word, names, n);
-	return near.n != 0 ? arena_printf(p->a, "did you mean `" SV_FMT "`?", SV_ARG(near)) : NULL;
-}
-
-/* name(args): the current token is the parenthesis. */
-static struct cedar_expr *function(struct parser *p, struct cedar_span from, cedar_sym name)
-{
-	sv n = cedar_sv(name);
-	struct cedar_span at = p_since(p, from);
-	struct cedar_expr **arg = NULL, *e;
-	size_t n_arg;
-	enum cedar_ext x;
-
-	p_advance(p);
-	if (list(p, ")", &arg, &n_arg) < 0)
-		return NULL;
-	if (cedar_ext_find(n, &x) && !cedar_ext_is_method(x)) {
-		if (p->o->dogwood && n_arg != 1)
-			arity(p, &at, n, 1, n_arg);
-		e = node(p, CEDAR_E_EXT, from, arg, n_arg);
-		if (e != NULL)
-			e->ext = x;
-		return e;
-	}
-	if (core_find(n) < N_CORE || cedar_ext_find(n, &x)) {
-		p_error(p, &at, NULL,
-		    "`" SV_FMT "` is a method, not a function; write `e." SV_FMT "(…)`", SV_ARG(n),
-		    SV_ARG(n));
-		return p->poison;
-	}
-	if (!p->o->dogwood) {
-		p_error(p, &at, suggest(p, n, false), "`" SV_FMT "` is not a valid function",
-		    SV_ARG(n));
-		return p->poison;
-	}
-	e = node(p, CEDAR_E_CALL, from, arg, n_arg);
-	if (e != NULL)
-		e->name = name;
-	return e;
-}
-
-/* recv.name(args): the current token is the parenthesis. */
-static struct cedar_expr *method(struct parser *p, struct cedar_span from, struct cedar_expr *recv,
-    cedar_sym name, struct cedar_span name_at)
-{
-	struct cedar_expr **arg = NULL, **all, *e;
-	sv n = cedar_sv(name);
-	size_t n_arg, core = core_find(n), i;
-	enum cedar_ext x;
-
-	p_advance(p);
-	if (list(p, ")", &arg, &n_arg) < 0)
-		return NULL;
-	if (core < N_CORE) {
-		if (n_arg != core_methods[core].args) {
-			arity(p, &name_at, n, core_methods[core].args, n_arg);
-			return p->poison;
-		}
-		return n_arg == 0 ? node1(p, core_methods[core].kind, from, recv)
-		                  : node2(p, core_methods[core].kind, from, recv, arg[0]);
-	}
-	all = ARENA_VEC(p->a, struct cedar_expr *, n_arg + 1);
-	if (all == NULL)
-		return p_fail(p, "out of memory");
-	all[0] = recv;
-	for (i = 0; i < n_arg; i++)
-		all[i + 1] = arg[i];
-	if (cedar_ext_find(n, &x)) {
-		if (!cedar_ext_is_method(x)) {
-			p_error(p, &name_at, NULL,
-			    "`" SV_FMT "` is a function, not a method; write `" SV_FMT "(…)`",
-			    SV_ARG(n), SV_ARG(n));
-			return p->poison;
-		}
-		if (p->o->dogwood && n_arg != ext_args(x)) {
-			arity(p, &name_at, n, ext_args(x), n_arg);
-			return p->poison;
-		}
-		e = node(p, CEDAR_E_EXT, from, all, n_arg + 1);
-		if (e != NULL)
-			e->ext = x;
-		return e;
-	}
-	if (!p->o->dogwood) {
-		p_error(p, &name_at, suggest(p, n, true), "unknown method `" SV_FMT "`", SV_ARG(n));
-		return p->poison;
-	}
-	e = node(p, CEDAR_E_METHOD, from, all, n_arg + 1);
-	if (e != NULL)
-		e->name = name;
-	return e;
-}
-
-/* ---- primaries ---------------------------------------------------------------------------------------------------- */
+/* ---- primaries ----------------------------------------------------------------------------- */
 
 static struct cedar_expr *integer(struct parser *p, bool negative)
 {
@@ -298,7 +136,7 @@ static struct cedar_expr *slot(struct parser *p)
 		}
 		if (p->pol != NULL)
 			p->pol->has_slot[principal ? 0 : 1] = true;
-		e = node(p, CEDAR_E_SLOT, t.span, NULL, 0);
+		e = p_node(p, CEDAR_E_SLOT, t.span, NULL, 0);
 		if (e != NULL)
 			e->var = principal ? CEDAR_PRINCIPAL : CEDAR_RESOURCE;
 		return e;
@@ -313,7 +151,7 @@ static struct cedar_expr *slot(struct parser *p)
 			    "`" SV_FMT "` is not a valid template slot", SV_ARG(t.text));
 		return p->poison;
 	}
-	e = node(p, CEDAR_E_PARAM, t.span, NULL, 0);
+	e = p_node(p, CEDAR_E_PARAM, t.span, NULL, 0);
 	if (e != NULL) {
 		e->name = cedar_intern(p->t, sv_sub(t.text, 1, SIZE_MAX));
 		if (e->name == NULL)
@@ -399,13 +237,13 @@ static struct cedar_expr *named(struct parser *p)
 		return literal(p, from, cedar_entity((struct cedar_uid){ name, id }));
 	}
 	if (variable(cedar_sv(name), &v)) {
-		e = node(p, CEDAR_E_VAR, from, NULL, 0);
+		e = p_node(p, CEDAR_E_VAR, from, NULL, 0);
 		if (e != NULL)
 			e->var = v;
 		return e;
 	}
 	if (p_is(p, "("))
-		return function(p, from, name);
+		return p_function(p, from, name);
 	return not_a_variable(p, from, name);
 }
 
@@ -437,7 +275,8 @@ static struct cedar_expr *record(struct parser *p)
 		v[n] = p_expr(p);
 		if (v[n] == NULL)
 			return NULL;
-		/* Literals are short; a long one costs its square, bounded by the limit on nodes. */
+		/* Literals are short; a long one costs its square, bounded by the limit on
+		 * nodes. */
 		for (i = 0; i < n && n < 4096; i++)
 			if (k[i] == k[n]) {
 				p_error(p, &t.span, NULL,
@@ -453,7 +292,7 @@ static struct cedar_expr *record(struct parser *p)
 		return NULL;
 	if (n > 4096)
 		return p_fail(p, "a record literal has more than 4096 keys");
-	e = node(p, CEDAR_E_RECORD, from, v, n);
+	e = p_node(p, CEDAR_E_RECORD, from, v, n);
 	if (e != NULL) {
 		e->path = k;
 		e->n_path = (uint32_t)n;
@@ -470,7 +309,7 @@ struct cedar_expr *p_leaf(struct parser *p)
 
 	if (!p_block(p, &body, &at))
 		return NULL;
-	e = node(p, CEDAR_E_LEAF, from, NULL, 0);
+	e = p_node(p, CEDAR_E_LEAF, from, NULL, 0);
 	l = ARENA_NEW(p->a, struct cedar_leaf);
 	if (e == NULL || l == NULL)
 		return p_fail(p, "out of memory");
@@ -507,7 +346,8 @@ static struct cedar_expr *primary(struct parser *p)
 			return e;
 		}
 		if (p_eat(p, "["))
-			return list(p, "]", &v, &n) < 0 ? NULL : node(p, CEDAR_E_SET, from, v, n);
+			return p_list(p, "]", &v, &n) < 0 ? NULL
+			                                  : p_node(p, CEDAR_E_SET, from, v, n);
 		if (p_is(p, "{"))
 			return record(p);
 		break;
@@ -531,10 +371,10 @@ static struct cedar_expr *member(struct parser *p)
 			if (name == NULL)
 				return NULL;
 			if (p_is(p, "(")) {
-				e = method(p, from, e, name, at);
+				e = p_method(p, from, e, name, at);
 				continue;
 			}
-			e = node1(p, CEDAR_E_GET, from, e);
+			e = p_node1(p, CEDAR_E_GET, from, e);
 			if (e != NULL)
 				e->name = name;
 		} else if (p_is(p, "[")) {
@@ -550,7 +390,7 @@ static struct cedar_expr *member(struct parser *p)
 				    "`record[\"field\"]`");
 				continue;
 			}
-			e = node1(p, CEDAR_E_GET, from, e);
+			e = p_node1(p, CEDAR_E_GET, from, e);
 			if (e != NULL) {
 				e->name = k->value.s;
 				e->index = true;
@@ -567,7 +407,7 @@ static struct cedar_expr *member(struct parser *p)
 	return e;
 }
 
-/* ---- operators ---------------------------------------------------------------------------------------------------- */
+/* ---- operators ----------------------------------------------------------------------------- */
 
 static struct cedar_expr *p_unary(struct parser *p)
 {
@@ -598,7 +438,7 @@ static struct cedar_expr *p_unary(struct parser *p)
 		e = member(p);
 	}
 	while (e != NULL && n-- > 0)
-		e = node1(p, bang ? CEDAR_E_NOT : CEDAR_E_NEG, from, e);
+		e = p_node1(p, bang ? CEDAR_E_NOT : CEDAR_E_NEG, from, e);
 	return e;
 }
 
@@ -615,7 +455,7 @@ static struct cedar_expr *p_mult(struct parser *p)
 			if (p_unary(p) == NULL)
 				return NULL;
 		} else if (p_eat(p, "*")) {
-			e = node2(p, CEDAR_E_MUL, from, e, p_unary(p));
+			e = p_node2(p, CEDAR_E_MUL, from, e, p_unary(p));
 		} else {
 			break;
 		}
@@ -630,9 +470,9 @@ static struct cedar_expr *p_add(struct parser *p)
 
 	while (e != NULL) {
 		if (p_eat(p, "+"))
-			e = node2(p, CEDAR_E_ADD, from, e, p_mult(p));
+			e = p_node2(p, CEDAR_E_ADD, from, e, p_mult(p));
 		else if (p_eat(p, "-"))
-			e = node2(p, CEDAR_E_SUB, from, e, p_mult(p));
+			e = p_node2(p, CEDAR_E_SUB, from, e, p_mult(p));
 		else
 			break;
 	}
@@ -665,7 +505,7 @@ static struct cedar_expr *has(struct parser *p, struct cedar_span from, struct c
 			return NULL;
 		n++;
 	} while (!index && p_eat(p, "."));
-	e = node1(p, CEDAR_E_HAS, from, e);
+	e = p_node1(p, CEDAR_E_HAS, from, e);
 	if (e != NULL) {
 		e->path = path;
 		e->n_path = (uint32_t)n;
@@ -698,7 +538,8 @@ static struct cedar_expr *like(struct parser *p, struct cedar_span from, struct 
 		}
 		if (i < body.n && body.p[i] != '*')
 			continue;
-		/* `\*` is a star; the other escapes are those of strings. `\\*` is a backslash and a wildcard. */
+		/* `\*` is a star; the other escapes are those of strings. `\\*` is a backslash
+		 * and a wildcard. */
 		q = arena_alloc(p->a, i - start + 1, 1);
 		run = q != NULL ? p_room(p, run, n, &cap, sizeof(*run)) : NULL;
 		if (run == NULL)
@@ -723,7 +564,7 @@ static struct cedar_expr *like(struct parser *p, struct cedar_span from, struct 
 		run[n++] = piece;
 		start = i + 1;
 	}
-	e = node1(p, CEDAR_E_LIKE, from, e);
+	e = p_node1(p, CEDAR_E_LIKE, from, e);
 	if (e != NULL)
 		e->pattern = (struct cedar_pattern){ (uint32_t)n, run };
 	return e;
@@ -749,9 +590,9 @@ static struct cedar_expr *is(struct parser *p, struct cedar_span from, struct ce
 		return NULL;
 	}
 	if (p_eat(p, "in"))
-		e = node2(p, CEDAR_E_IS, from, e, p_add(p));
+		e = p_node2(p, CEDAR_E_IS, from, e, p_add(p));
 	else
-		e = node1(p, CEDAR_E_IS, from, e);
+		e = p_node1(p, CEDAR_E_IS, from, e);
 	if (e != NULL)
 		e->name = name;
 	return e;
@@ -798,7 +639,7 @@ static struct cedar_expr *p_rel(struct parser *p)
 	if (!relop(p, &k))
 		return e;
 	p_advance(p);
-	e = node2(p, k, from, e, p_add(p));
+	e = p_node2(p, k, from, e, p_add(p));
 	if (e != NULL && (relop(p, &k) || p_is(p, "has") || p_is(p, "like") || p_is(p, "is"))) {
 		p_error(p, &p->cur.span, "put parentheses around one of them",
 		    "multiple relational operators (>, ==, in, etc.) must be used with parentheses "
@@ -829,7 +670,7 @@ static struct cedar_expr *chain(struct parser *p, const char *op, enum cedar_exp
 			break;
 		e = next(p);
 	}
-	return node(p, k, from, v, n);
+	return p_node(p, k, from, v, n);
 }
 
 static struct cedar_expr *p_and(struct parser *p)
@@ -859,7 +700,7 @@ struct cedar_expr *p_expr(struct parser *p)
 		if (v[1] == NULL || !p_need(p, "else"))
 			return NULL;
 		v[2] = p_expr(p);
-		e = v[2] != NULL ? node(p, CEDAR_E_IF, from, v, 3) : NULL;
+		e = v[2] != NULL ? p_node(p, CEDAR_E_IF, from, v, 3) : NULL;
 	} else {
 		e = chain(p, "||", CEDAR_E_OR, p_and);
 	}

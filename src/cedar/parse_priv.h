@@ -46,6 +46,21 @@ cedar_sym p_name(struct parser *p);
 /* The raw body of a block; the current token is what stands before the `{`, which is ahead. */
 bool p_block(struct parser *p, sv *body, struct cedar_span *at);
 
+/* Nodes that span from a token to the last one taken; NULL when dead, or when an argument is
+ * NULL. */
+struct cedar_expr *p_node(struct parser *p, enum cedar_expr_kind k, struct cedar_span from,
+    struct cedar_expr *const *arg, size_t n);
+struct cedar_expr *p_node1(
+    struct parser *p, enum cedar_expr_kind k, struct cedar_span from, struct cedar_expr *a);
+struct cedar_expr *p_node2(struct parser *p, enum cedar_expr_kind k, struct cedar_span from,
+    struct cedar_expr *a, struct cedar_expr *b);
+/* Expressions with commas between them, up to `close` (taken). -1 when dead. */
+int p_list(struct parser *p, const char *close, struct cedar_expr ***out, size_t *n);
+/* name(args) and recv.name(args): the current token is the parenthesis. */
+struct cedar_expr *p_function(struct parser *p, struct cedar_span from, cedar_sym name);
+struct cedar_expr *p_method(struct parser *p, struct cedar_span from, struct cedar_expr *recv,
+    cedar_sym name, struct cedar_span name_at);
+
 /* NULL only when dead. */
 struct cedar_expr *p_expr(struct parser *p);
 struct cedar_expr *p_leaf(struct parser *p);

@@ -1,4 +1,5 @@
-/* Trees as Cedar text. Parentheses where precedence needs them and nowhere else, so the text parses back to the same tree. */
+/* Trees as Cedar text. Parentheses where precedence needs them and nowhere else, so the text
+ * parses back to the same tree. */
 #include "cedar/ast.h"
 
 #include "base/ban.h"
@@ -147,7 +148,8 @@ static void put_attr(struct out *o, cedar_sym name)
 	}
 }
 
-/* A path whose steps are not all plain names has no syntax of its own and is written as what it stands for. */
+/* A path whose steps are not all plain names has no syntax of its own and is written as what it
+ * stands for. */
 static void put_has(struct out *o, const struct cedar_expr *e)
 {
 	bool plain = true;

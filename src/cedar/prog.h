@@ -1,7 +1,7 @@
 /* The compiled form, shared by compile.c, index.c, vm.c and authz.c. Not for other folders.
  *
- * Code is an array of fixed instructions over a stack of values. Jumps go forwards only, so a policy ends after at most as
- * many steps as it has instructions. */
+ * Code is an array of fixed instructions over a stack of values. Jumps go forwards only, so a
+ * policy ends after at most as many steps as it has instructions. */
 #pragma once
 
 #include "cedar/eval.h"
@@ -63,7 +63,8 @@ struct cedar_prog {
 };
 
 void cedar_prog_fini(struct cedar_prog *g);
-/* Append code for e, ending in OP_END; *start is where it begins. Errors of the tree (macro calls and the like) go to ds. */
+/* Append code for e, ending in OP_END; *start is where it begins. Errors of the tree (macro
+ * calls and the like) go to ds. */
 int cedar_compile_expr(struct cedar_prog *g, const struct cedar_expr *e,
     const struct cedar_uid *slot, struct cedar_diags *ds, uint32_t *start);
 /* The conjunction of the conditions of a policy. */
@@ -72,7 +73,7 @@ int cedar_compile_conds(struct cedar_prog *g, const struct cedar_policy *pol,
 /* The constant value of e, when it has one that no evaluation can change. */
 bool cedar_fold(struct arena *a, const struct cedar_expr *e, struct cedar_value *out);
 
-/* ---- running ------------------------------------------------------------------------------------------------------ */
+/* ---- running ------------------------------------------------------------------------------- */
 
 struct cedar_vm {
 	const struct cedar_prog *g;
@@ -92,7 +93,7 @@ int cedar_ext_call(struct arena *a, enum cedar_ext x, const struct cedar_value *
 /* Does the pattern match all of s? */
 bool cedar_like(const struct cedar_pattern *p, sv s);
 
-/* ---- sets --------------------------------------------------------------------------------------------------------- */
+/* ---- sets ---------------------------------------------------------------------------------- */
 
 #define NO_GATE UINT32_MAX
 

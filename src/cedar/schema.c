@@ -1,8 +1,10 @@
-/* Declarations to the resolved schema: names looked up, common types replaced, hierarchies closed. Spec 3.5.
+/* Declarations to the resolved schema: names looked up, common types replaced, hierarchies
+ * closed. Spec 3.5.
  *
- * Names: a path of several parts is whole; a single part is tried in the current namespace, then in the empty one; in each as
- * common type first, then as entity type; then as primitive or extension type. Hostile input: common types may form cycles or
- * grow exponentially, so both are checked. */
+ * Names: a path of several parts is whole; a single part is tried in the current namespace, then
+ * in the empty one; in each as common type first, then as entity type; then as primitive or
+ * extension type. Hostile input: common types may form cycles or grow exponentially, so both are
+ * checked. */
 #include "cedar/schema.h"
 #include "cedar/schema_priv.h"
 #include "cedar/smap.h"
@@ -82,7 +84,7 @@ static const struct cedar_type *builtin(sv name)
 	return NULL;
 }
 
-/* ---- definitions -------------------------------------------------------------------------------------------------- */
+/* ---- definitions --------------------------------------------------------------------------- */
 
 static bool is_type_word(sv s)
 {
@@ -188,7 +190,8 @@ static void define_action(struct res *r, cedar_sym ns, const struct cedar_sactio
 		e->is_action = true;
 }
 
-/* A name of the empty namespace must not be declared again in another one: a reader could take one for the other. */
+/* A name of the empty namespace must not be declared again in another one: a reader could take
+ * one for the other. */
 static void check_shadowing(struct res *r)
 {
 	uint32_t i, j;
@@ -222,7 +225,7 @@ static void check_shadowing(struct res *r)
 	}
 }
 
-/* ---- types -------------------------------------------------------------------------------------------------------- */
+/* ---- types --------------------------------------------------------------------------------- */
 
 static const struct cedar_type *resolve(
     struct res *r, cedar_sym ns, const struct cedar_sty *s, size_t *size);
@@ -313,7 +316,8 @@ static const struct cedar_type *resolve_name(
 			return entity_type(r, e);
 	}
 	if (common) {
-		/* The short name of a primitive gives way to a declaration of that name in the empty namespace. */
+		/* The short name of a primitive gives way to a declaration of that name in the
+		 * empty namespace. */
 		if (sv_starts(text, SV("__cedar::")))
 			text = sv_sub(text, 9, SIZE_MAX);
 		else if (smap_get(&r->etypes, s->name, NULL) != NULL)
@@ -431,7 +435,7 @@ static const struct cedar_type *resolve_shape(
 	return ty;
 }
 
-/* ---- entity types and actions ------------------------------------------------------------------------------------- */
+/* ---- entity types and actions -------------------------------------------------------------- */
 
 static bool etype_list(struct res *r, cedar_sym ns, const cedar_sym *name, uint32_t n,
     const struct cedar_span *at, const struct cedar_entity_type ***out, uint32_t *n_out)
@@ -562,7 +566,8 @@ static struct step action_step(const void *node)
 
 #define MAX_UP_ALL ((size_t)1 << 22) /* links of all closures together */
 
-/* Every node reachable over parents; the start only when a cycle leads back (*cycle). Vector in the arena, sorted by address. */
+/* Every node reachable over parents; the start only when a cycle leads back (*cycle). Vector in
+ * the arena, sorted by address. */
 static const void **closure(
     struct res *r, const void *start, step_fn step, uint32_t *n_out, bool *cycle)
 {
@@ -805,249 +810,4 @@ struct cedar_schema *cedar_schema_load(
 	          : cedar_schema_parse(t, a, text, src, ds)) < 0)
 		return NULL;
 	return cedar_schema_resolve(t, a, src, ds);
-}
-
-/* ---- questions ---------------------------------------------------------------------------------------------------- */
-
-const struct cedar_entity_type *cedar_schema_etype(const struct cedar_schema *s, cedar_sym name)
-{
-	size_t lo = 0, hi = s->n_etype;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		int c = sv_cmp(cedar_sv(s->etype[mid]->name), cedar_sv(name));
-
-		if (c == 0)
-			return s->etype[mid];
-		if (c < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return NULL;
-}
-
-const struct cedar_action *cedar_schema_action(const struct cedar_schema *s, struct cedar_uid u)
-{
-	size_t lo = 0, hi = s->n_action;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-		int c = sv_cmp(cedar_sv(s->action[mid]->uid.type), cedar_sv(u.type));
-
-		if (c == 0)
-			c = sv_cmp(cedar_sv(s->action[mid]->uid.id), cedar_sv(u.id));
-		if (c == 0)
-			return s->action[mid];
-		if (c < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return NULL;
-}
-
-const struct cedar_attr *cedar_type_attr(const struct cedar_type *record, cedar_sym name)
-{
-	uint32_t lo = 0, hi = record->n_attr;
-
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-		int c = sv_cmp(cedar_sv(record->attr[mid].name), cedar_sv(name));
-
-		if (c == 0)
-			return &record->attr[mid];
-		if (c < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return NULL;
-}
-
-bool cedar_etype_can_be_in(const struct cedar_entity_type *a, const struct cedar_entity_type *b)
-{
-	uint32_t lo = 0, hi = a->n_ancestor;
-
-	if (a == b)
-		return true;
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (a->ancestor[mid] == b)
-			return true;
-		if ((uintptr_t)a->ancestor[mid] < (uintptr_t)b)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return false;
-}
-
-bool cedar_action_in(const struct cedar_action *a, struct cedar_uid group)
-{
-	uint32_t i;
-
-	if (cedar_uid_eq(a->uid, group))
-		return true;
-	for (i = 0; i < a->n_ancestor; i++)
-		if (cedar_uid_eq(a->ancestor[i]->uid, group))
-			return true;
-	return false;
-}
-
-void cedar_put_type(struct buf *b, const struct cedar_type *ty)
-{
-	uint32_t i;
-
-	switch (ty->kind) {
-	case CEDAR_TY_NEVER:
-		buf_put_sv(b, SV("__cedar::internal::Never"));
-		break;
-	case CEDAR_TY_TRUE:
-		buf_put_sv(b, SV("__cedar::internal::True"));
-		break;
-	case CEDAR_TY_FALSE:
-		buf_put_sv(b, SV("__cedar::internal::False"));
-		break;
-	case CEDAR_TY_BOOL:
-		buf_put_sv(b, SV("Bool"));
-		break;
-	case CEDAR_TY_LONG:
-		buf_put_sv(b, SV("Long"));
-		break;
-	case CEDAR_TY_STRING:
-		buf_put_sv(b, SV("String"));
-		break;
-	case CEDAR_TY_SET:
-		buf_put_sv(b, SV("Set<"));
-		if (ty->elem != NULL)
-			cedar_put_type(b, ty->elem);
-		else
-			buf_put_sv(b, SV("__cedar::internal::Any"));
-		buf_put_byte(b, '>');
-		break;
-	case CEDAR_TY_RECORD:
-		buf_put_byte(b, '{');
-		for (i = 0; i < ty->n_attr; i++) {
-			buf_put_sv(b, cedar_sv(ty->attr[i].name));
-			if (!ty->attr[i].required)
-				buf_put_byte(b, '?');
-			buf_put_sv(b, SV(": "));
-			cedar_put_type(b, ty->attr[i].type);
-			buf_put_byte(b, ',');
-		}
-		buf_put_byte(b, '}');
-		break;
-	case CEDAR_TY_ENTITY:
-		buf_put_sv(b,
-		    ty->ent != NULL ? cedar_sv(ty->ent->name) : SV("__cedar::internal::AnyEntity"));
-		break;
-	case CEDAR_TY_DECIMAL:
-		buf_put_sv(b, SV("decimal"));
-		break;
-	case CEDAR_TY_IP:
-		buf_put_sv(b, SV("ipaddr"));
-		break;
-	case CEDAR_TY_DATETIME:
-		buf_put_sv(b, SV("datetime"));
-		break;
-	case CEDAR_TY_DURATION:
-		buf_put_sv(b, SV("duration"));
-		break;
-	}
-}
-
-/* ---- contexts of their own ---------------------------------------------------------------------------------------- */
-
-static const struct cedar_scommon *find_common(
-    const struct cedar_schema_src *s, sv whole_name, cedar_sym *ns_out)
-{
-	uint32_t i, j;
-
-	for (i = 0; i < s->n_ns; i++) {
-		sv ns = cedar_sv(s->ns[i].name), rest = whole_name;
-
-		if (ns.n != 0) {
-			if (!sv_starts(rest, ns) || rest.n < ns.n + 3 || rest.p[ns.n] != ':')
-				continue;
-			rest = sv_sub(rest, ns.n + 2, SIZE_MAX);
-		}
-		for (j = 0; j < s->ns[i].n_common; j++)
-			if (sv_eq(cedar_sv(s->ns[i].common[j].name), rest)) {
-				*ns_out = s->ns[i].name;
-				return &s->ns[i].common[j];
-			}
-	}
-	return NULL;
-}
-
-static bool has_entity(const struct cedar_schema_src *s, cedar_sym ns, cedar_sym name)
-{
-	uint32_t i, j;
-
-	for (i = 0; i < s->n_ns; i++) {
-		if (s->ns[i].name != ns)
-			continue;
-		for (j = 0; j < s->ns[i].n_entity; j++)
-			if (s->ns[i].entity[j].name == name)
-				return true;
-	}
-	return false;
-}
-
-/* Names that mean something of namespace ns become whole, so that the type can stand elsewhere. */
-static int make_whole(struct cedar_syms *t, struct arena *a, const struct cedar_schema_src *s,
-    cedar_sym ns, struct cedar_sty *ty)
-{
-	cedar_sym n, in;
-	uint32_t i;
-
-	if (ty->kind == CEDAR_STY_SET)
-		return make_whole(t, a, s, ns, ty->elem);
-	for (i = 0; i < ty->n_attr; i++)
-		if (make_whole(t, a, s, ns, ty->attr[i].type) < 0)
-			return -1;
-	if (ty->kind == CEDAR_STY_RECORD || ty->kind == CEDAR_STY_PRIM || ns->n == 0 ||
-	    sv_find(cedar_sv(ty->name), ':') >= 0)
-		return 0;
-	n = schema_join(t, a, ns, ty->name);
-	if (n == NULL)
-		return -1;
-	if ((ty->kind != CEDAR_STY_ENTITY && find_common(s, cedar_sv(n), &in) != NULL) ||
-	    (ty->kind != CEDAR_STY_COMMON && has_entity(s, ns, ty->name)))
-		ty->name = n;
-	return 0;
-}
-
-int cedar_schema_own_context(struct cedar_syms *t, struct arena *a, struct cedar_schema_src *s,
-    sv ns, struct cedar_saction *x)
-{
-	cedar_sym in = cedar_intern(t, ns), n;
-	struct cedar_sty *ty = x->context;
-	const struct cedar_scommon *c;
-	unsigned hops;
-
-	if (in == NULL)
-		return -1;
-	for (hops = 0; ty != NULL && ty->kind != CEDAR_STY_RECORD; hops++) {
-		if ((ty->kind != CEDAR_STY_NAME && ty->kind != CEDAR_STY_COMMON) ||
-		    hops > CEDAR_SCHEMA_MAX_DEPTH)
-			return -1;
-		n = sv_find(cedar_sv(ty->name), ':') >= 0 ? ty->name
-		                                          : schema_join(t, a, in, ty->name);
-		c = n != NULL ? find_common(s, cedar_sv(n), &in) : NULL;
-		if (c == NULL)
-			c = find_common(s, cedar_sv(ty->name), &in);
-		if (c == NULL)
-			return -1;
-		ty = c->type;
-	}
-	if (ty != NULL && ty != x->context) {
-		ty = schema_sty_copy(a, ty);
-		if (ty == NULL || make_whole(t, a, s, in, ty) < 0)
-			return -1;
-		x->context = ty;
-	}
-	return 0;
 }

@@ -1,10 +1,10 @@
 /* Schemas, in two layers.
  *
- * struct cedar_schema_src is the schema as declared: namespaces, common types, entity types, actions, with names as
- * written. Both syntaxes (human, JSON) are read into it and written from it, so translation loses nothing but comments;
- * Dogwood's lowering adds attributes to it.
- * struct cedar_schema is the resolved form: every name looked up, common types replaced, hierarchies closed. The validator
- * and the event schemas work on it.
+ * struct cedar_schema_src is the schema as declared: namespaces, common types, entity types,
+ * actions, with names as written. Both syntaxes (human, JSON) are read into it and written from
+ * it, so translation loses nothing but comments; Dogwood's lowering adds attributes to it.
+ * struct cedar_schema is the resolved form: every name looked up, common types replaced,
+ * hierarchies closed. The validator and the event schemas work on it.
  *
  * Source: spec 3.5. */
 #pragma once
@@ -12,7 +12,7 @@
 #include "cedar/ast.h"
 #include "cedar/entity.h"
 
-/* ---- as declared -------------------------------------------------------------------------------------------------- */
+/* ---- as declared --------------------------------------------------------------------------- */
 
 enum cedar_sty_kind {
 	CEDAR_STY_NAME,   /* name as written: common type, entity type, primitive or extension */
@@ -110,15 +110,17 @@ void cedar_schema_put(struct buf *b, const struct cedar_schema_src *s);
 void cedar_schema_put_json(struct buf *b, const struct cedar_schema_src *s);
 /* The action of a namespace, or NULL. */
 struct cedar_saction *cedar_schema_src_action(struct cedar_schema_src *s, sv ns, sv id);
-/* Make the context of an action of namespace ns a record of its own: a common type it names is copied in (its names made whole), so
- * that attributes can be added to this action alone. 0, or -1 without room or when the name means no record. */
+/* Make the context of an action of namespace ns a record of its own: a common type it names is
+ * copied in (its names made whole), so that attributes can be added to this action alone. 0, or
+ * -1 without room or when the name means no record. */
 int cedar_schema_own_context(struct cedar_syms *t, struct arena *a, struct cedar_schema_src *s,
     sv ns, struct cedar_saction *x);
-/* Add (or replace) an attribute of the record type *ty (NULL: a new empty record), in place. -1 when a is full. */
+/* Add (or replace) an attribute of the record type *ty (NULL: a new empty record), in place. -1
+ * when a is full. */
 int cedar_sty_add(
     struct arena *a, struct cedar_sty **ty, cedar_sym name, struct cedar_sty *type, bool required);
 
-/* ---- resolved ----------------------------------------------------------------------------------------------------- */
+/* ---- resolved ------------------------------------------------------------------------------ */
 
 enum cedar_type_kind {
 	CEDAR_TY_NEVER, /* no value: element of the empty set */
@@ -200,5 +202,6 @@ const struct cedar_attr *cedar_type_attr(const struct cedar_type *record, cedar_
 /* Is every entity of type a possibly a descendant of one of type b (or the same type)? */
 bool cedar_etype_can_be_in(const struct cedar_entity_type *a, const struct cedar_entity_type *b);
 bool cedar_action_in(const struct cedar_action *a, struct cedar_uid group);
-/* Cedar's name of a type, as messages print it: Long, Set<String>, Ns::T, {"a": Long,"b"?: …}, decimal, ipaddr. */
+/* Cedar's name of a type, as messages print it: Long, Set<String>, Ns::T, {"a": Long,"b"?: …},
+ * decimal, ipaddr. */
 void cedar_put_type(struct buf *b, const struct cedar_type *ty);

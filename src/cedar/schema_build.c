@@ -1,4 +1,5 @@
-/* Declarations of schemas: appending, copying, adding attributes. See schema_priv.h and the first half of schema.h. */
+/* Declarations of schemas: appending, copying, adding attributes. See schema_priv.h and the
+ * first half of schema.h. */
 #include "cedar/schema_priv.h"
 
 #include "base/ban.h"

@@ -1,5 +1,5 @@
-/* Schemas in JSON: text to declarations and back. Spec 3.5. Hostile text (jtree.h has the limits); unknown members are refused, since a
- * misspelt one would silently loosen the schema. */
+/* Schemas in JSON: text to declarations and back. Spec 3.5. Hostile text (jtree.h has the
+ * limits); unknown members are refused, since a misspelt one would silently loosen the schema. */
 #include "cedar/jtree.h"
 #include "cedar/schema.h"
 #include "cedar/schema_priv.h"

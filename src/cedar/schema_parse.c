@@ -1,4 +1,5 @@
-/* Schemas in human syntax: text to declarations. Spec 3.5. Hostile text: nesting is counted, every loop takes a token. */
+/* Schemas in human syntax: text to declarations. Spec 3.5. Hostile text: nesting is counted,
+ * every loop takes a token. */
 #include "cedar/parse.h"
 #include "cedar/schema.h"
 #include "cedar/schema_priv.h"
@@ -187,7 +188,8 @@ static struct cedar_sty *sty(struct sp *p, enum cedar_sty_kind k, const struct c
 	return s;
 }
 
-/* Where an attribute goes: at the end (n), or over an earlier one of its name. SIZE_MAX without memory. */
+/* Where an attribute goes: at the end (n), or over an earlier one of its name. SIZE_MAX without
+ * memory. */
 static size_t attr_place(struct smap *seen, cedar_sym name, size_t n)
 {
 	uintptr_t have = (uintptr_t)smap_get(seen, name, NULL);
@@ -523,7 +525,8 @@ static bool common(struct sp *p, struct cedar_snamespace *ns, struct cedar_scomm
 	return schema_add_common(p->a, ns, &c) == 0 || nomem(p) != NULL;
 }
 
-/* The namespace of this name, made if need be. The vector of namespaces moves when it grows, so nobody keeps a pointer across. */
+/* The namespace of this name, made if need be. The vector of namespaces moves when it grows, so
+ * nobody keeps a pointer across. */
 static struct cedar_snamespace *namespace_of(struct sp *p, cedar_sym n)
 {
 	struct cedar_snamespace *ns = schema_namespace(p->a, p->out, &p->caps, n);

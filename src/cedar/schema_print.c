@@ -9,7 +9,7 @@ static void indent(struct buf *b, unsigned n)
 		buf_put_sv(b, SV("  "));
 }
 
-/* ---- human -------------------------------------------------------------------------------------------------------- */
+/* ---- human --------------------------------------------------------------------------------- */
 
 static void put_annotations(
     struct buf *b, const struct cedar_annotation *v, uint32_t n, unsigned in)
@@ -202,7 +202,7 @@ void cedar_schema_put(struct buf *b, const struct cedar_schema_src *s)
 	}
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------------------------- */
 
 /* A new line of an object or array; the comma before it unless it is the first. */
 static void line(struct buf *b, bool *first, unsigned in)

@@ -1,5 +1,5 @@
-/* A small map from interned strings (or references) to pointers, for the time of a resolution. Keys are compared by address: only
- * strings of one symbol table go in. */
+/* A small map from interned strings (or references) to pointers, for the time of a resolution.
+ * Keys are compared by address: only strings of one symbol table go in. */
 #pragma once
 
 #include "cedar/value.h"

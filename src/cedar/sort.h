@@ -1,4 +1,5 @@
-/* Sorting in place without memory and without a bad case: the library's qsort may allocate, which a decision must not. */
+/* Sorting in place without memory and without a bad case: the library's qsort may allocate,
+ * which a decision must not. */
 #pragma once
 
 #include <stddef.h>

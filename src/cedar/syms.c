@@ -1,4 +1,5 @@
-/* Symbol tables: an open-addressed table of pointers to strings in an arena. Keyed hash, since names come from outside. */
+/* Symbol tables: an open-addressed table of pointers to strings in an arena. Keyed hash, since
+ * names come from outside. */
 #include "cedar/value.h"
 
 #include <stdlib.h>

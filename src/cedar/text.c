@@ -170,7 +170,7 @@ void cedar_put_value(struct buf *b, const struct cedar_value *v)
 	}
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------------------------- */
 
 static int hex(char c)
 {
@@ -183,7 +183,8 @@ static int hex(char c)
 	return -1;
 }
 
-/* The body of \u{…} at s (behind the u). Number of bytes used, 0 when it is wrong; *used_bad is then how far it was read. */
+/* The body of \u{…} at s (behind the u). Number of bytes used, 0 when it is wrong; *used_bad is
+ * then how far it was read. */
 static size_t unicode(sv s, uint32_t *cp, size_t *used_bad)
 {
 	size_t i = 1, n = 0;

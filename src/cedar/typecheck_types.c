@@ -1,7 +1,21 @@
-/* Types of the strict validator: subtypes, joins, and when two expressions are the same. Spec 3.6. */
+/* Types of the strict validator: subtypes, joins, and when two expressions are the same. Spec
+ * 3.6. */
 #include "cedar/typecheck.h"
 
 #include "base/ban.h"
+
+#define TY(name, k) const struct cedar_type name = { .kind = k }
+TY(tc_ty_never, CEDAR_TY_NEVER);
+TY(tc_ty_true, CEDAR_TY_TRUE);
+TY(tc_ty_false, CEDAR_TY_FALSE);
+TY(tc_ty_bool, CEDAR_TY_BOOL);
+TY(tc_ty_long, CEDAR_TY_LONG);
+TY(tc_ty_string, CEDAR_TY_STRING);
+TY(tc_ty_decimal, CEDAR_TY_DECIMAL);
+TY(tc_ty_ip, CEDAR_TY_IP);
+TY(tc_ty_datetime, CEDAR_TY_DATETIME);
+TY(tc_ty_duration, CEDAR_TY_DURATION);
+TY(tc_ty_any_entity, CEDAR_TY_ENTITY);
 
 static bool is_bool(const struct cedar_type *t)
 {

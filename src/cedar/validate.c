@@ -1,4 +1,5 @@
-/* Policies against a schema: names, applicability, and the typechecker in every environment. Spec 3.6. */
+/* Policies against a schema: names, applicability, and the typechecker in every environment.
+ * Spec 3.6. */
 #include "cedar/validate.h"
 
 #include <stdio.h>
@@ -8,7 +9,8 @@
 
 #include "base/ban.h"
 
-/* Work of one call: expression nodes times environments. Beyond it the validation is given up, which is an error. */
+/* Work of one call: expression nodes times environments. Beyond it the validation is given up,
+ * which is an error. */
 #define BUDGET      ((size_t)50 << 20)
 #define ENV_LIMIT   ((size_t)64 << 20) /* bytes of one environment */
 #define NEAR_LISTED 512
@@ -22,7 +24,7 @@ struct val {
 	struct tc c;
 };
 
-/* ---- names -------------------------------------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------------- */
 
 static const char *near_etype(struct val *v, sv word)
 {
@@ -131,7 +133,7 @@ static void check_scope_names(struct val *v, const struct cedar_scope *s)
 		check_uid(v, s->set[i], s->set_span != NULL ? &s->set_span[i] : &s->span);
 }
 
-/* ---- applicability ------------------------------------------------------------------------------------------------ */
+/* ---- applicability ------------------------------------------------------------------------- */
 
 /* Can an entity of this type satisfy the constraint? */
 static bool scope_allows(
@@ -219,7 +221,8 @@ int cedar_policy_actions(const struct cedar_schema *s, const struct cedar_policy
 	return 0;
 }
 
-/* Would `in` instead of `==` help? The type named is no type the action applies to, but one such type can be in it. */
+/* Would `in` instead of `==` help? The type named is no type the action applies to, but one such
+ * type can be in it. */
 static bool in_would_fix(const struct cedar_schema *s, const struct cedar_policy *p, bool principal)
 {
 	const struct cedar_scope *c = principal ? &p->principal : &p->resource;
@@ -268,7 +271,7 @@ static void check_applicable(struct val *v, const struct cedar_policy *p)
 	    SV_ARG(v->c.policy));
 }
 
-/* ---- typechecking ------------------------------------------------------------------------------------------------- */
+/* ---- typechecking -------------------------------------------------------------------------- */
 
 static struct cedar_expr *bare(
     struct val *v, enum cedar_expr_kind k, const struct cedar_span *at, size_t n)
@@ -378,7 +381,8 @@ static bool check_env(struct val *v, const struct cedar_expr *cond)
 	return x.ty != NULL && x.ty->kind == CEDAR_TY_FALSE;
 }
 
-/* The types a slot may have when the variable has type e; called for each, all of them when the template does not tell. */
+/* The types a slot may have when the variable has type e; called for each, all of them when the
+ * template does not tell. */
 static bool each_slot(
     struct val *v, const struct cedar_policy *p, int k, const struct cedar_expr *cond)
 {

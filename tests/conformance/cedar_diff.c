@@ -1,6 +1,8 @@
-/* One side of the differential test (cedar_diff.mjs): reads a case a line on standard input, writes our answers a line on standard
- * output. A case: {schema, schema_json?, policies, policies_json?, entities, requests: [{principal, action, resource, context}]}.
- * The *_json members are the other implementation's translations; everything must come out the same from them. */
+/* One side of the differential test (cedar_diff.mjs): reads a case a line on standard input,
+ * writes our answers a line on standard output. A case: {schema, schema_json?, policies,
+ * policies_json?, entities, requests: [{principal, action, resource, context}]}. The *_json
+ * members are the other implementation's translations; everything must come out the same from
+ * them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Runs the Cedar conformance data as it stands (data/cedar/README.md): validation verdict, decision, determining and erring
- * policies of every request. Argument: the folder of the data. */
+/* Runs the Cedar conformance data as it stands (data/cedar/README.md): validation verdict,
+ * decision, determining and erring policies of every request. Argument: the folder of the data. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

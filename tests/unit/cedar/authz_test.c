@@ -1,5 +1,5 @@
-/* Decisions: forbid over permit, errors beside decisions, templates, gates, no allocation; and the index against an evaluator
- * that looks at every policy, on random sets. */
+/* Decisions: forbid over permit, errors beside decisions, templates, gates, no allocation; and
+ * the index against an evaluator that looks at every policy, on random sets. */
 #include "t.h"
 
 static struct cedar_source parse(struct world *w, const char *text)

@@ -1,4 +1,5 @@
-/* Expressions: every operator, method and error of spec 3.2 and 3.3, as a table of text and value. */
+/* Expressions: every operator, method and error of spec 3.2 and 3.3, as a table of text and
+ * value. */
 #include "t.h"
 
 struct row {

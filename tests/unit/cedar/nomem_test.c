@@ -1,5 +1,5 @@
-/* Memory: the n-th allocation fails, for every n, from text to decision; and a decision after the first ones allocates nothing.
- * Linked with --wrap for the allocators. */
+/* Memory: the n-th allocation fails, for every n, from text to decision; and a decision after
+ * the first ones allocates nothing. Linked with --wrap for the allocators. */
 #include "t.h"
 
 #include "cedar/json.h"
@@ -112,7 +112,8 @@ static void test_each_fails(void **state)
 	for (n = 1; n <= total; n++) {
 		allocations = 0;
 		fail_at = n;
-		/* A finding that could not be kept may leave the decision possible; it is then the right one. */
+		/* A finding that could not be kept may leave the decision possible; it is then
+		 * the right one. */
 		(void)everything();
 	}
 	fail_at = 0;

@@ -1,4 +1,5 @@
-/* The strict validator: the messages of spec 3.6 and of Box's schema, capabilities, requests and entities. */
+/* The strict validator: the messages of spec 3.6 and of Box's schema, capabilities, requests and
+ * entities. */
 #include "t.h"
 
 #include "cedar/json.h"
