@@ -261,27 +261,53 @@ static struct cedar_expr *variable(struct er *p, const struct jnode *j)
 	return fail(p, j, "the variables are principal, action, resource, context");
 }
 
+/* `attr`: a string, or for `has` also a list of them, which is a path. */
+static bool attr_path(
+    struct er *p, const struct jnode *a, bool many, const cedar_sym **out, uint32_t *n)
+{
+	const struct jnode *const one[] = { a };
+	const struct jnode *const *v = one;
+	cedar_sym *path_v;
+	uint32_t i;
+
+	*n = 1;
+	if (many && a->kind == J_ARR && a->n != 0) {
+		v = (const struct jnode *const *)a->item;
+		*n = a->n;
+	}
+	path_v = ARENA_VEC(p->a, cedar_sym, *n);
+	if (path_v == NULL)
+		return fail(p, a, "out of memory") != NULL;
+	for (i = 0; i < *n; i++) {
+		if (v[i]->kind != J_STR)
+			return fail(p, v[i], "`attr` must be a string") != NULL;
+		path_v[i] = intern(p, v[i]->s);
+		if (path_v[i] == NULL)
+			return false;
+	}
+	*out = path_v;
+	return true;
+}
+
 static struct cedar_expr *attribute(struct er *p, const struct jnode *j, enum cedar_expr_kind k)
 {
+	const cedar_sym *path_v;
 	struct jnode *l, *a;
 	struct cedar_expr *e;
-	cedar_sym *path_v;
+	uint32_t n;
 
 	if (!only(p, j, 2) || (l = member(p, j, "left")) == NULL ||
-	    (a = member(p, j, "attr")) == NULL)
+	    (a = member(p, j, "attr")) == NULL || !attr_path(p, a, k == CEDAR_E_HAS, &path_v, &n))
 		return NULL;
-	if (a->kind != J_STR)
-		return fail(p, a, "`attr` must be a string");
 	e = expr(p, l);
 	e = node(p, j, k, &e, 1);
-	path_v = ARENA_VEC(p->a, cedar_sym, 1);
-	if (e == NULL || path_v == NULL || (path_v[0] = intern(p, a->s)) == NULL)
+	if (e == NULL)
 		return NULL;
 	if (k == CEDAR_E_GET) {
 		e->name = path_v[0];
 	} else {
 		e->path = path_v;
-		e->n_path = 1;
+		e->n_path = n;
 	}
 	return e;
 }

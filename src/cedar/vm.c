@@ -275,7 +275,7 @@ int cedar_vm_run(struct cedar_vm *m, uint32_t start, struct cedar_value *out)
 {
 	const struct cedar_insn *code = m->g->code, *i = &code[start];
 	const void *const *p = m->g->p;
-	const struct cedar_value *r;
+	const struct cedar_value *r = NULL;
 	struct cedar_value *top = m->stack - 1;
 	int bad = 0;
 

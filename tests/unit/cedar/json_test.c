@@ -160,6 +160,29 @@ static void test_links(void **state)
 	cedar_policies_free(ps);
 }
 
+/* A path of `has` as one list, and as the conjunction it stands for. */
+static void test_has_path(void **state)
+{
+	static const char text[] = "{\"effect\": \"permit\", \"principal\": {\"op\": \"All\"}, "
+	                           "\"action\": {\"op\": \"All\"}, \"resource\": "
+	                           "{\"op\": \"All\"}, \"conditions\": [{\"kind\": \"when\", "
+	                           "\"body\": {\"has\": {\"left\": {\"Var\": "
+	                           "\"context\"}, \"attr\": [\"a\", \"b\"]}}}]}";
+	struct world *w = *state;
+	struct cedar_policy *p;
+	struct buf b = buf_with(4096);
+
+	w->ds = cedar_diags_in(&w->a);
+	p = cedar_json_policy(w->t, &w->a, sv_c(text), SV("p"), &w->ds);
+	assert_non_null(p);
+	cedar_put_expr(&b, p->cond[0].e, NULL);
+	assert_string_equal(buf_cstr(&b), "context has a.b");
+	buf_clear(&b);
+	cedar_put_policy_json(&b, p, NULL);
+	assert_non_null(strstr(buf_cstr(&b), "{\"&&\": {\"left\": {\"has\""));
+	buf_fini(&b);
+}
+
 static void test_refused(void **state)
 {
 	static const char *const bad[] = {
@@ -199,6 +222,7 @@ int main(void)
 		T(test_entities),
 		T(test_hierarchy),
 		T(test_links),
+		T(test_has_path),
 		T(test_refused),
 	};
 
