@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "dogwood/monitor_impl.h"
+#include "dogwood/grow.h"
 
 #include "base/ban.h"
 
@@ -126,7 +127,7 @@ static void *more(void *v, uint32_t n, uint32_t *cap, size_t size)
 	if (n < *cap)
 		return v;
 	c = *cap != 0 ? *cap * 2 : 4;
-	v = reallocarray(v, c, size);
+	v = dw_grow(v, c, size);
 	if (v != NULL)
 		*cap = c;
 	return v;
@@ -306,7 +307,7 @@ static struct dw_inst *get_inst(
 	if (m->ninsts == m->cap) {
 		uint32_t cap = m->cap != 0 ? m->cap * 2 : 16;
 
-		v = reallocarray(m->insts, cap, sizeof(struct dw_inst *));
+		v = dw_grow(m->insts, cap, sizeof(struct dw_inst *));
 		if (v == NULL)
 			goto fail;
 		m->insts = v;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "dogwood/set_impl.h"
+#include "dogwood/grow.h"
 
 #include "base/ban.h"
 
@@ -208,7 +209,7 @@ static int keep_errors(struct dw_scratch *sc, const struct cedar_answer *an, str
     struct dw_decision *out, struct box_err *err)
 {
 	if (an->n_error > sc->cap) {
-		struct dw_rule_error *v = reallocarray(sc->errors, an->n_error, sizeof(*v));
+		struct dw_rule_error *v = dw_grow(sc->errors, an->n_error, sizeof(*v));
 
 		if (v == NULL)
 			return box_nomem(err, "a decision");

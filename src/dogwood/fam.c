@@ -1,5 +1,6 @@
 /* See fam.h. */
 #include "dogwood/fam.h"
+#include "dogwood/grow.h"
 
 #include <stdlib.h>
 
@@ -16,7 +17,7 @@ bool dw_insts_push(struct dw_insts *v, struct dw_inst *x)
 {
 	if (v->n == v->cap) {
 		uint32_t cap = v->cap != 0 ? v->cap * 2 : 2;
-		struct dw_inst **p = reallocarray(v->v, cap, sizeof(struct dw_inst *));
+		struct dw_inst **p = dw_grow(v->v, cap, sizeof(struct dw_inst *));
 
 		if (p == NULL)
 			return false;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "dogwood/hist.h"
+#include "dogwood/grow.h"
 
 #include "base/ban.h"
 
@@ -35,18 +36,18 @@ bool dw_queue_push(struct dw_g_queue *q, struct dw_stamp at, const int64_t *add,
 
 			if (cap < q->cap)
 				return false;
-			p = reallocarray(q->at, cap, sizeof(*q->at));
+			p = dw_grow(q->at, cap, sizeof(*q->at));
 			if (p == NULL)
 				return false;
 			q->at = p;
 			if (add != NULL) {
-				p = reallocarray(q->cum, cap, sizeof(*q->cum));
+				p = dw_grow(q->cum, cap, sizeof(*q->cum));
 				if (p == NULL)
 					return false;
 				q->cum = p;
 			}
 			if (vals != NULL) {
-				p = reallocarray(q->vals, cap, sizeof(*q->vals));
+				p = dw_grow(q->vals, cap, sizeof(*q->vals));
 				if (p == NULL)
 					return false;
 				q->vals = p;

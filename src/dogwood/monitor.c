@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "dogwood/monitor_impl.h"
+#include "dogwood/grow.h"
 
 #include "base/ban.h"
 
@@ -101,7 +102,7 @@ static int deliver(
 			continue;
 		if (v->n > m->cap_due - n) {
 			uint32_t cap = (n + v->n) * 2;
-			struct dw_inst **p = reallocarray(m->due, cap, sizeof(struct dw_inst *));
+			struct dw_inst **p = dw_grow(m->due, cap, sizeof(struct dw_inst *));
 
 			if (p == NULL)
 				return box_nomem(err, "the history of a policy set");

@@ -492,7 +492,9 @@ static bool parse_all(struct dw_loader *l)
 	struct cedar_parse_opts o = { .dogwood = true };
 	struct leaf_walk w = { .l = l, .parse = true };
 
-	(void)cedar_parse(s->syms, l->a, s->src.text, &o, &s->src, l->ds);
+	if (cedar_parse(s->syms, l->a, s->src.text, &o, &s->src, l->ds) < 0 &&
+	    s->src.policy == NULL)
+		s->src.n_policy = 0;
 	for (size_t i = 0; i < s->src.n_policy; i++) {
 		l->rule = (int32_t)i;
 		(void)walk_conds(&s->src.policy[i], see_leaf, &w);
