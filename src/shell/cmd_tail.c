@@ -328,11 +328,11 @@ static int parse_count(struct tail *t, const char *s, bool bytes)
 static bool obsolete(struct tail *t, int argc, char **argv)
 {
 	char digits[24];
-	const char *s = argc > 1 ? argv[1] : "";
+	const char *s = argv[1];
 	size_t n;
 	bool bytes = false, follow = false;
 
-	if ((s[0] != '-' && s[0] != '+') || argc > 3 ||
+	if (argc < 2 || (s[0] != '-' && s[0] != '+') || argc > 3 ||
 	    (argc == 3 && argv[2][0] == '-' && argv[2][1] != '\0'))
 		return false;
 	n = strspn(s + 1, "0123456789");

@@ -1,4 +1,5 @@
 /* uniq: report or leave out repeated neighbouring lines (POSIX uniq, GNU -D -i -w -z). Memory for two lines. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,6 +135,18 @@ static int filter(struct uniq *u, int fd, const char *name)
 	return status;
 }
 
+/* -1 after a message, -2 for a folder. */
+static int open_input(struct sh_io *io, const char *name)
+{
+	int fd = shcmd_open_read(io, name);
+
+	if (fd < 0 && io->last.why == FILES_ERRNO && io->last.sys == EISDIR)
+		return -2;
+	if (fd < 0)
+		(void)shcmd_open_err(io, name); /* the caller's status */
+	return fd;
+}
+
 static int uniq_main(struct uniq *u, char **names, int n)
 {
 	const char *from = n > 0 ? names[0] : "-";
@@ -145,8 +158,10 @@ static int uniq_main(struct uniq *u, char **names, int n)
 	if (u->count && u->all != ALL_NO)
 		return shcmd_usage_err(
 		    u->io, "printing all duplicated lines and repeat counts is meaningless");
-	AUTO_FD in = text_open(u->io, from, TEXT_OPEN_PLAIN);
+	AUTO_FD in = open_input(u->io, from);
 
+	if (in == -2)
+		return shcmd_err(u->io, "error reading '%s'", from);
 	if (in < 0)
 		return u->io->last.why == FILES_BROKEN ? 125 : 1;
 	if (n < 2 || strcmp(names[1], "-") == 0)

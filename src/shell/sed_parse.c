@@ -256,8 +256,10 @@ static int read_second(struct parser *p, struct sed_addr *a)
 		return 0;
 	}
 	r = read_addr(p, a);
-	if (r == 0)
+	if (r == 0) {
+		(void)next(p); /* it is counted in the message */
 		return fail(p, "unexpected `,'");
+	}
 	return r < 0 ? -1 : 0;
 }
 
@@ -275,6 +277,8 @@ static int read_addresses(struct parser *p, struct sed_cmd *c)
 	}
 	if (c->a1.kind == SED_ADDR_LINE && c->a1.n == 0) {
 		if (c->a2.kind != SED_ADDR_RE)
+			p->p += p->p < p->end; /* the command letter is counted in the message */
+		if (c->a2.kind != SED_ADDR_RE)
 			return fail(p, "invalid usage of line address 0");
 		c->a1.kind = SED_ADDR_ZERO;
 		c->active = true;
@@ -283,8 +287,10 @@ static int read_addresses(struct parser *p, struct sed_cmd *c)
 	while (peek(p) == '!') {
 		p->p++;
 		skip_space(p);
-		if (peek(p) == '!')
+		if (peek(p) == '!') {
+			p->p++;
 			return fail(p, "multiple `!'s");
+		}
 		c->negate = true;
 	}
 	return 0;

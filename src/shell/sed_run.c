@@ -252,6 +252,9 @@ static void close_input(struct machine *m)
 {
 	if (!m->open)
 		return;
+	/* After q, what was read in advance is still the next reader's. */
+	if (m->have_ahead)
+		m->in.pos -= m->ahead.n + m->ahead.chomped;
 	shcmd_in_fini(&m->in);
 	fd_drop(&m->fd);
 	m->open = false;
@@ -366,7 +369,8 @@ static bool search(
 {
 	if (re->empty) {
 		if (m->last_re == NULL) {
-			(void)shcmd_err(m->io, "no previous regular expression");
+			(void)shcmd_err(
+			    m->io, "-e expression #1, char 0: no previous regular expression");
 			m->failed = true;
 			return false;
 		}
@@ -854,7 +858,7 @@ static enum step run_script(struct machine *m)
 		}
 		r = m->failed ? QUIT : do_command(m, c, &at);
 		/* A script may loop for ever without input or output. */
-		if (r != GO_ON || m->failed || shcmd_interrupted(m->io))
+		if (r != GO_ON || m->failed || shcmd_interrupted(m->io) || shcmd_out_dead(m->io))
 			return m->failed || r == GO_ON ? QUIT : r;
 	}
 	return END_CYCLE;

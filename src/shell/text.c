@@ -26,23 +26,23 @@ void text_locale_begin(struct text_locale *l, struct sh_io *io)
 	*l = (struct text_locale){ 0 };
 	for (size_t i = 0; i < 3 && (v == NULL || *v == '\0'); i++)
 		v = shcmd_env(io, names[i]);
-	if (v == NULL || !names_utf8(v))
+	l->utf8 = v != NULL && names_utf8(v);
+	/* The one UTF-8 locale that is always there; a host without its data works with bytes. Plain "C" is set too: the shell itself runs in UTF-8. */
+	l->mine = newlocale(LC_CTYPE_MASK, l->utf8 ? "C.UTF-8" : "C", (locale_t)0);
+	if (l->mine == (locale_t)0) {
+		l->utf8 = false;
 		return;
-	/* The one UTF-8 locale that is always there; a host without its data works with bytes. */
-	l->mine = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-	if (l->mine == (locale_t)0)
-		return;
+	}
 	l->before = uselocale(l->mine);
-	l->utf8 = true;
 }
 
 void text_locale_end(struct text_locale *l)
 {
-	if (!l->utf8)
+	if (l->mine == (locale_t)0)
 		return;
 	(void)uselocale(l->before);
 	freelocale(l->mine);
-	l->utf8 = false;
+	*l = (struct text_locale){ 0 };
 }
 
 int text_read_err(struct sh_io *io, const char *name, int sys)
