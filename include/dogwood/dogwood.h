@@ -307,6 +307,8 @@ struct dogwood_rule {
 	/* @description, empty when there is none. */
 	dogwood_str description;
 	bool is_forbid;
+	/* The policy's token: the same as long as the policy is there, wherever it stands. */
+	dogwood_str token;
 	/* Source name and line of its effect word. */
 	dogwood_str file;
 	unsigned line;

@@ -30,6 +30,9 @@ struct cmd {
 extern const struct cmd cmd_check, cmd_explain, cmd_expand, cmd_authorize, cmd_replay, cmd_log,
     cmd_fsck;
 
+extern const struct cmd cmd_serve, cmd_submit, cmd_policy_verb, cmd_status, cmd_checkpoint,
+    cmd_ping;
+
 /* "error: <text>" on stderr. Returns CMD_USAGE, so that a failure is one statement. */
 int cmd_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The same for an error value; the status is CMD_USAGE for what the system refused, CMD_REFUSED
@@ -39,6 +42,9 @@ int cmd_failed(const struct box_err *err);
 int cmd_usage(const struct cmd *self, int opt);
 /* Write b to stdout. CMD_OK, or CMD_USAGE when stdout failed. */
 int cmd_print(const struct buf *b);
+/* Append the folder of a server when none is named. CMD_OK, or an exit status with the message
+ * printed. */
+int cmd_default_dir(struct buf *b);
 /* A whole file, or stdin for "-", into the arena. CMD_OK, or CMD_USAGE with the message printed. */
 int cmd_read(struct arena *a, const char *path, size_t max, sv *out);
 

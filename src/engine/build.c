@@ -400,20 +400,32 @@ static struct eng_ent *entity(dogwood_event *ev, dogwood_str text_)
 	return v;
 }
 
+static void attrs_of(dogwood_event *ev, struct eng_ent *e, const struct dw_val *v)
+{
+	if (e->has_attrs || v->tag != DW_OBJECT) {
+		mistake(ev, "entity attributes",
+		    e->has_attrs ? "are set twice" : "must be a JSON object");
+		return;
+	}
+	e->attrs = *v;
+	e->has_attrs = true;
+}
+
 void dogwood_event_attrs(dogwood_event *ev, dogwood_str uid, dogwood_str attrs)
 {
 	struct eng_ent *e = entity(ev, uid);
 	struct dw_val v;
 
-	if (e == NULL || !json(ev, "entity attributes", attrs, &v))
-		return;
-	if (e->has_attrs || v.tag != DW_OBJECT) {
-		mistake(ev, "entity attributes",
-		    e->has_attrs ? "are set twice" : "must be a JSON object");
-		return;
-	}
-	e->attrs = v;
-	e->has_attrs = true;
+	if (e != NULL && json(ev, "entity attributes", attrs, &v))
+		attrs_of(ev, e, &v);
+}
+
+void eng_event_attrs(dogwood_event *ev, sv uid, const struct dw_val *attrs)
+{
+	struct eng_ent *e = entity(ev, eng_str(uid));
+
+	if (e != NULL)
+		attrs_of(ev, e, attrs);
 }
 
 void dogwood_event_parent(dogwood_event *ev, dogwood_str uid, dogwood_str parent)

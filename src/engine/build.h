@@ -54,6 +54,8 @@ static inline dogwood_str eng_str(sv s)
  * entity vector is made in `scratch`. -1: what is wrong with it. */
 int eng_build(
     const dogwood_event *ev, struct arena *scratch, struct dw_event *out, struct box_err *err);
+/* dogwood_event_attrs with a value that lives in ev->a. */
+void eng_event_attrs(dogwood_event *ev, sv uid, const struct dw_val *attrs);
 /* `Ns::Type::"id"`, with escapes in the id. Copies into a. */
 int eng_uid_parse(struct arena *a, sv text, struct dw_uid *out, struct box_err *err);
 /* Append it in that form. */

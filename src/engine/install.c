@@ -103,7 +103,7 @@ int dogwood_engine_rule(dogwood_engine *e, size_t i, struct dogwood_rule *out)
 
 	(void)pthread_mutex_lock(&e->lock);
 	if (e->st.set != NULL && i < e->st.set->n) {
-		*out = e->st.set->rules[i];
+		*out = eng_set_rule(e->st.set, i);
 		rc = 0;
 	}
 	(void)pthread_mutex_unlock(&e->lock);

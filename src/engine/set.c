@@ -12,6 +12,15 @@
 
 #define RULES_MAX ((size_t)256 << 20)
 
+struct dogwood_rule eng_set_rule(const struct eng_set *s, size_t i)
+{
+	struct dogwood_rule r = s->rules[i];
+
+	if (s->entries != NULL)
+		r.token = dogwood_cstr(s->entries[i].token);
+	return r;
+}
+
 struct eng_set *eng_set_ref(struct eng_set *s)
 {
 	(void)atomic_fetch_add(&s->refs, 1);

@@ -41,5 +41,7 @@ int eng_set_load_for(const struct dogwood_policy_set *in, int64_t tick, bool loo
     dogwood_diags *diags, struct eng_set **out, struct box_err *err);
 /* From an install body (codec.h). A set that does not compile any more is BOX_ECORRUPT. */
 int eng_set_decode(sv body, struct eng_set **out, struct box_err *err);
+/* What the public interface says about rule i. */
+struct dogwood_rule eng_set_rule(const struct eng_set *s, size_t i);
 struct eng_set *eng_set_ref(struct eng_set *s);
 void eng_set_unref(struct eng_set *s); /* NULL is allowed */

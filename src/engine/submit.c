@@ -96,7 +96,7 @@ static int accept(struct dogwood_engine *e, const dogwood_event *from, sv token,
 		return -1;
 	if (e->st.set == NULL)
 		return fail(err, DOGWOOD_ENOPOLICY,
-		    "no policy set installed: install one before submitting events");
+		    "no policy set installed \342\200\224 apply one via the control plane");
 	if (token.n > DOGWOOD_TOKEN_MAX)
 		return fail(err, DOGWOOD_EARG, "the idempotency token is longer than 128 bytes");
 	arena_reset(&e->st.arena);

@@ -289,7 +289,7 @@ int dogwood_engine_batch(dogwood_engine *e, const struct dogwood_verb *verb, siz
 	f.old = old;
 	if (old == NULL) {
 		(void)box_fail(
-		    &b, BOX_ECONFIG, 0, "no policy set installed: install one before changing it");
+		    &b, BOX_ECONFIG, 0, "no policy set installed \342\200\224 apply one via the control plane");
 		rc = eng_error(err, DOGWOOD_ENOPOLICY, &b);
 	} else {
 		rc = n == 0 ? 0 : run(e, &f, verb, n, &here, err);

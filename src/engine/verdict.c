@@ -79,7 +79,7 @@ static bool put_rules(struct eng_verdict *v, struct eng_set *set, const uint32_t
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (rules[i] < set->n)
-			v->rules[k++] = set->rules[rules[i]];
+			v->rules[k++] = eng_set_rule(set, rules[i]);
 	v->set = eng_set_ref(set);
 	v->pub.rules = v->rules;
 	v->pub.n_rules = k;

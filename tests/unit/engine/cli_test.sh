@@ -1,0 +1,63 @@
+#!/bin/sh
+# The verbs of dogwood that need no server: output and exit statuses.
+set -eu
+dogwood=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir"
+expect() {
+	want=$1 part=$2
+	shift 2
+	rc=0
+	out=$("$@" 2>&1) || rc=$?
+	[ "$rc" = "$want" ] || { echo "FAIL: $*: status $rc, not $want: $out" >&2; exit 1; }
+	case $out in *"$part"*) ;; *) echo "FAIL: $*: no '$part' in: $out" >&2; exit 1 ;; esac
+}
+cat >schema <<'X'
+namespace App {
+  entity User; entity Doc;
+  action "login", "read" appliesTo { principal: [User], resource: [Doc], context: { input: { user: String } } };
+}
+X
+cat >policy <<'X'
+@id("in") @description("after a login")
+permit (principal, action == App::Action::"read", resource)
+when temporal { formerly within 1h App::Action::"login"::response{ input.user: context.input.user } };
+X
+cat >trace <<'X'
+@10 scope(principal: App::User::"a", resource: App::Doc::"d") request_context(input: {user: "a"}) App::Action::"read"::request(input: {user: "a"}, callerPrincipal: App::User::"a")
+@20 scope(principal: App::User::"a", resource: App::Doc::"d") App::Action::"login"::response(input: {user: "a"}, callerPrincipal: App::User::"a")
+@30 scope(principal: App::User::"a", resource: App::Doc::"d") request_context(input: {user: "a"}) App::Action::"read"::request(input: {user: "a"}, callerPrincipal: App::User::"a")
+@3621 scope(principal: App::User::"a", resource: App::Doc::"d") request_context(input: {user: "a"}) App::Action::"read"::request(input: {user: "a"}, callerPrincipal: App::User::"a")
+X
+sed 's/input.user: context/input.usr: context/' policy >wrong
+scope="-p App::User::\"a\" -r App::Doc::\"d\""
+
+expect 0 'replay' "$dogwood" --help
+expect 1 'no verb' "$dogwood" nothing
+expect 0 'Usage: dogwood check' "$dogwood" check --help
+expect 0 'OK' "$dogwood" check -s schema policy
+expect 0 'OK' "$dogwood" check -s schema - <policy
+expect 2 'wrong:3:' "$dogwood" check -s schema wrong
+expect 2 '"ok":false' "$dogwood" check --json -s schema wrong
+expect 1 'reading nowhere' "$dogwood" check nowhere
+expect 1 'no policy file' "$dogwood" check
+expect 0 '@30 (time point 1): ALLOW  [rules: 0]' "$dogwood" replay -s schema -t trace policy
+expect 0 '@3621 (time point 2): DENY' "$dogwood" replay -s schema -t trace policy
+expect 0 '[rules: in]' "$dogwood" replay -n -s schema -t trace policy
+expect 0 '"index":1,"timestamp":30,"verdict":"allow","determining_rules":[0]' "$dogwood" replay -j -s schema -t trace policy
+expect 2 'line 1:' "$dogwood" replay -s schema -t policy policy
+# shellcheck disable=SC2086
+expect 3 'no permit matched' "$dogwood" authorize -s schema $scope -a 'App::Action::"read"' -i '{"user":"a"}' policy
+# shellcheck disable=SC2086
+expect 0 'after a login' "$dogwood" authorize -s schema $scope -a 'App::Action::"read"' -i '{"user":"a"}' -t trace -@ 3000 policy
+# shellcheck disable=SC2086
+expect 3 '"permit":false' "$dogwood" authorize -j -s schema $scope -a 'App::Action::"read"' -i '{"user":"b"}' -t trace policy
+# shellcheck disable=SC2086
+expect 2 'does not declare' "$dogwood" authorize -s schema $scope -a 'App::Action::"x"' policy
+expect 0 'permit' "$dogwood" expand -s schema policy
+expect 0 'class:' "$dogwood" explain -s schema policy
+expect 1 'holds no log' "$dogwood" log .
+expect 1 'No such file' "$dogwood" log nowhere
+expect 1 'No such file' "$dogwood" fsck nowhere
+echo ok
