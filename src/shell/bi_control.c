@@ -227,7 +227,11 @@ static int run_dot(struct sh_io *io, int argc, char **argv)
 	sh->calls++;
 	sh->sourced++;
 	sh->status = 0;
+	sh_frame_push(sh, "source", argv[1]);
 	r = sh_run_text(sh, buf_sv(&text), argv[1]);
+	if (sh->trap_return != NULL)
+		sh_run_pseudo_trap(sh, sh->trap_return);
+	sh_frame_pop(sh);
 	sh->sourced--;
 	sh->calls--;
 	if (sh->flow == SH_FLOW_RETURN)

@@ -70,9 +70,8 @@ static void forget(struct shell *sh)
 	sh->pid = sh->self;
 	sh->start_ns = clock_now(&sh->mono);
 	sh->seconds_base = 0;
-	for (size_t i = 0; i < sh->func_names.n; i++)
-		sh->func_names.v[i] = NULL;
-	sh->func_names.n = 0;
+	while (sh->nframes != 0)
+		sh_frame_pop(sh);
 }
 
 static void level(struct shell *sh)
@@ -124,6 +123,7 @@ _Noreturn static void run_inner(struct sh_io *io, int argc, char **argv)
 		sh->opts |= SH_O_COMMAND;
 		(void)sh_run_text(sh, sv_c(v.text), "");
 	} else if (v.script != NULL) {
+		sh_frame_push(sh, "main", v.script);
 		(void)sh_run_text(sh, buf_sv(&script), v.script);
 	} else {
 		sh->opts |= SH_O_STDIN;

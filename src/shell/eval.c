@@ -37,6 +37,13 @@ static int set_status(struct shell *sh, int status)
 	return status;
 }
 
+/* The DEBUG trap in front of a command that is not a simple one. */
+static void debug(struct shell *sh)
+{
+	if (sh->trap_debug != NULL && (sh->funcs_depth == 0 || (sh->opts & SH_O_FUNCTRACE) != 0))
+		sh_run_pseudo_trap(sh, sh->trap_debug);
+}
+
 /* --- conditions --- */
 
 static int condition(struct shell *sh, const struct sh_node *n)
@@ -132,6 +139,11 @@ static int for_command(struct shell *sh, const struct sh_node *n)
 	}
 	sh->loops++;
 	for (size_t i = 0; i < words.n; i++) {
+		if (!sh->line_fixed)
+			sh->line = n->line;
+		debug(sh);
+		if (sh->flow != SH_FLOW_NONE)
+			break;
 		if (sh_var_set(sh, n->name, words.v[i]) != 0) {
 			last = 1;
 			break;
@@ -261,6 +273,7 @@ static int case_command(struct shell *sh, const struct sh_node *n)
 
 	if (subject == NULL)
 		return set_status(sh, sh->flow == SH_FLOW_NONE ? 1 : sh->status);
+	debug(sh);
 	for (const struct sh_case_item *it = n->items; it != NULL; it = it->next) {
 		if (!fall && !case_matches(sh, it, subject)) {
 			if (sh->flow != SH_FLOW_NONE)
@@ -411,8 +424,10 @@ static int compound(struct shell *sh, const struct sh_node *n)
 	case SH_N_CASE:
 		return case_command(sh, n);
 	case SH_N_COND:
+		debug(sh);
 		return set_status(sh, sh_eval_cond(sh, n->cond));
 	case SH_N_ARITH:
+		debug(sh);
 		return arith_command(sh, n);
 	default:
 		return sh->status;

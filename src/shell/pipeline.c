@@ -218,6 +218,31 @@ static void start_program(struct shell *sh, struct stage *s, const struct sh_rea
 	}
 }
 
+/* shopt -s lastpipe: the last stage is a part of this shell. */
+static void run_last(struct shell *sh, struct stage *s, const struct sh_ready *ready, size_t i)
+{
+	struct sh_redir_saved *saved = NULL;
+
+	s->m.done = true;
+	s->m.status = 1;
+	if (s->in < 0 || sh_fd_replace(0, s->in, &saved) == 0) {
+		fd_drop(&s->in);
+		if (!s->known) {
+			s->m.status = sh_eval(sh, s->node);
+		} else if (s->refused != 0) {
+			s->m.status = s->refused;
+		} else if (sh_apply_redirs(sh, ready, i, &saved) == 0 &&
+		           sh_prefix_assign(sh, s->node->assigns) == 0) {
+			s->m.status = sh_run_admitted(sh, &s->c);
+			sh_scope_pop(sh);
+		}
+	}
+	(void)sh_out_flush(&sh->out);
+	sh_redirect_undo(saved);
+	s->m.ticket = s->c.ticket;
+	s->c.ticket.have = false;
+}
+
 static void start_stage(
     struct shell *sh, struct stage *st, size_t n, size_t i, const struct sh_ready *ready)
 {
@@ -225,6 +250,10 @@ static void start_stage(
 
 	if (s->known && s->refused == 0 && s->c.kind == SH_K_PROGRAM) {
 		start_program(sh, s, ready, i);
+		return;
+	}
+	if (i + 1 == n && (sh->shopts & SH_S_LASTPIPE) != 0) {
+		run_last(sh, s, ready, i);
 		return;
 	}
 	s->m.pid = sh_fork(sh, false);

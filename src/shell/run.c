@@ -239,6 +239,7 @@ _Noreturn void sh_shell_run(struct shell *sh, const struct sh_start *s)
 			sh_msg(sh, "%s", err.msg);
 			sh_exit(sh, 126);
 		}
+		sh_frame_push(sh, "main", s->zero);
 		(void)sh_run_text(sh, buf_sv(&script), s->zero);
 	} else if ((s->flags & SHELL_F_STDIN) != 0) {
 		sh->opts |= SH_O_STDIN;

@@ -85,10 +85,17 @@ enum sh_shopt {
 struct sh_func {
 	struct sh_func *next;
 	char *name;
+	char *source;         /* the file it was defined in */
 	struct sh_tree *tree; /* counted */
 	struct sh_node *body;
 	unsigned calls; /* running now: not freed before they end */
 	bool exported, readonly, dead;
+};
+
+/* One call: FUNCNAME, BASH_SOURCE, BASH_LINENO. */
+struct sh_frame {
+	char *func, *source;
+	int line; /* of the call */
 };
 
 struct sh_alias {
@@ -173,8 +180,10 @@ struct shell {
 	bool line_fixed;
 	bool in_subst;  /* this process is a command substitution */
 	int last_subst; /* status of the last command substitution of this command, or -1 */
-	struct sh_vec func_names; /* FUNCNAME, innermost last */
-	struct sh_tree *tree;     /* the complete command that runs */
+	struct sh_frame *frames; /* functions and sourced files, innermost last */
+	size_t nframes, frames_cap;
+	bool frames_changed;  /* FUNCNAME and its kin are made when they are looked at */
+	struct sh_tree *tree; /* the complete command that runs */
 
 	/* paths */
 	char *cwd;     /* physical */
@@ -306,6 +315,12 @@ void sh_func_print(struct buf *out, const struct sh_func *f);
 /* The source form of a command (unparse.c). */
 void sh_unparse(struct buf *out, const struct sh_node *n);
 void sh_xtrace(struct shell *sh, sv text);
+/* Frames (frames.c). */
+void sh_frame_push(struct shell *sh, const char *func, const char *source);
+void sh_frame_pop(struct shell *sh);
+const char *sh_frame_source(const struct shell *sh);
+/* Bring FUNCNAME, BASH_SOURCE and BASH_LINENO up to date when name is one of them. */
+void sh_frames_sync(struct shell *sh, const char *name);
 
 /* --- redirections (redir.c) --- */
 /* One redirection with everything opened, ready to be put in place. */

@@ -30,6 +30,7 @@ static void func_free(struct sh_func *f)
 {
 	sh_tree_unref(f->tree);
 	free(f->name);
+	free(f->source);
 	free(f);
 }
 
@@ -54,31 +55,12 @@ void sh_func_set(struct shell *sh, const char *name, struct sh_node *body)
 	struct sh_func *f = sh_xalloc(1, sizeof(*f));
 
 	f->name = sh_xstrdup(name);
+	f->source = sh_xstrdup(sh_frame_source(sh));
 	f->body = body;
 	f->tree = sh->tree != NULL ? sh_tree_ref(sh->tree) : NULL;
 	sh_func_unset(sh, name);
 	f->next = sh->funcs;
 	sh->funcs = f;
-}
-
-/* FUNCNAME: the running functions, innermost first; unset outside. */
-static void set_funcname(struct shell *sh)
-{
-	struct sh_var *v;
-
-	if (sh->func_names.n == 0) {
-		(void)sh_var_unset(sh, "FUNCNAME");
-		return;
-	}
-	if (sh_var_make_array(sh, "FUNCNAME", false) != 0)
-		return;
-	v = sh_var_raw(sh, "FUNCNAME");
-	if (v == NULL)
-		return;
-	sh_var_clear_elems(v);
-	for (size_t i = 0; i < sh->func_names.n; i++)
-		(void)sh_var_set_index(
-		    sh, "FUNCNAME", (int64_t)i, sh->func_names.v[sh->func_names.n - 1 - i], false);
 }
 
 int sh_call_function(struct shell *sh, struct sh_func *f, int argc, char **argv)
@@ -97,8 +79,7 @@ int sh_call_function(struct shell *sh, struct sh_func *f, int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		sh->params[i - 1] = sh_xstrdup(argv[i]);
 	sh_scope_push(sh, true);
-	sh_vec_push(&sh->func_names, sh_xstrdup(f->name));
-	set_funcname(sh);
+	sh_frame_push(sh, f->name, f->source);
 	f->calls++;
 	sh->depth++;
 	sh->calls++;
@@ -117,10 +98,8 @@ int sh_call_function(struct shell *sh, struct sh_func *f, int argc, char **argv)
 	sh->depth--;
 	if (--f->calls == 0 && f->dead)
 		func_free(f);
-	free(sh->func_names.v[--sh->func_names.n]);
-	sh->func_names.v[sh->func_names.n] = NULL;
+	sh_frame_pop(sh);
 	sh_scope_pop(sh);
-	set_funcname(sh);
 	for (size_t i = 0; i < sh->nparams; i++)
 		free(sh->params[i]);
 	free(sh->params);
@@ -289,8 +268,9 @@ static int find_program(struct shell *sh, struct arena *a, struct sh_cmdline *c)
 		c->missing = e->sys;
 		return 0;
 	}
-	sh_msg(sh, "%s: command not found", name);
-	return 127;
+	/* Told when the redirections are in place: `nosuch 2>/dev/null` is silent. */
+	c->kind = SH_K_UNKNOWN;
+	return 0;
 }
 
 /* A spelled path without a program behind it, after its permit. What stands there instead is
@@ -342,7 +322,7 @@ int sh_resolve(struct shell *sh, struct arena *a, struct sh_cmdline *c)
 
 int sh_admit(struct shell *sh, struct sh_cmdline *c)
 {
-	if (c->kind == SH_K_NONE)
+	if (c->kind == SH_K_NONE || c->kind == SH_K_UNKNOWN)
 		return 0;
 	if (c->kind == SH_K_PROGRAM)
 		return sh_ask_spawn(sh, c->path, c->argc, c->args.v, c->args.literal, &c->ticket);
@@ -433,6 +413,9 @@ int sh_run_admitted(struct shell *sh, struct sh_cmdline *c)
 		return sh_call_function(sh, c->func, c->argc, c->args.v);
 	case SH_K_COMMAND:
 		return sh_call_cmd(sh, c->cmd, c->argc, c->args.v);
+	case SH_K_UNKNOWN:
+		sh_msg(sh, "%s: command not found", c->args.v[0]);
+		return 127;
 	case SH_K_PROGRAM:
 		break;
 	}
@@ -580,6 +563,8 @@ int sh_eval_simple(struct shell *sh, const struct sh_node *n)
 	sh->last_subst = -1;
 	if (sh->trap_debug != NULL && (sh->funcs_depth == 0 || (sh->opts & SH_O_FUNCTRACE) != 0))
 		sh_run_pseudo_trap(sh, sh->trap_debug);
+	if (sh->flow != SH_FLOW_NONE)
+		return sh->status;
 	if (sh_expand_words(sh, &a, n->words, &c.args) != 0) {
 		close_procs(sh, procs, false);
 		return set_status(sh, sh->flow == SH_FLOW_NONE ? 1 : sh->status);

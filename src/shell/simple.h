@@ -8,7 +8,8 @@ enum sh_kind {
 	SH_K_NONE, /* no words: assignments and redirections only */
 	SH_K_FUNCTION,
 	SH_K_COMMAND, /* in process: builtin or utility */
-	SH_K_PROGRAM  /* host program */
+	SH_K_PROGRAM, /* host program */
+	SH_K_UNKNOWN  /* nothing has this name: told where the command's standard error goes */
 };
 
 struct sh_cmdline {

@@ -27,6 +27,8 @@ static size_t bucket_of(const char *name)
 
 struct sh_var *sh_var_raw(struct shell *sh, const char *name)
 {
+	if (sh->frames_changed && (name[0] == 'F' || name[0] == 'B'))
+		sh_frames_sync(sh, name);
 	for (struct sh_var *v = sh->vars.bucket[bucket_of(name)]; v != NULL; v = v->next) {
 		if (strcmp(v->name, name) == 0)
 			return v;
