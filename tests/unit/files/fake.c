@@ -35,8 +35,11 @@ static void note(struct fake *k, const char *fmt, ...)
 	pthread_mutex_unlock(&k->lock);
 }
 
+#define SYNC ".sync-of-the-log"
+
 static void answer(struct fake *k, struct ipc_msg *m)
 {
+	bool sync = false;
 	AUTO_BUF b = buf_with(65536);
 	uint16_t n, refused = UINT16_MAX;
 	char path[FILES_PATH_MAX] = "";
@@ -48,14 +51,19 @@ static void answer(struct fake *k, struct ipc_msg *m)
 		enum mon_fs_op op = (enum mon_fs_op)rd_u8(&m->body);
 		sv p = rd_str(&m->body, MON_PATH_MAX);
 
-		note(k, "%s " SV_FMT, op_name[op], SV_ARG(p));
-		if (refused == UINT16_MAX && k->permit != NULL && !k->permit(k->arg, op, p)) {
+		sync = n == 1 && sv_ends(p, SV("/" SYNC));
+		if (sync)
+			k->sync_ticket = k->tickets;
+		else
+			note(k, "%s " SV_FMT, op_name[op], SV_ARG(p));
+		if (refused == UINT16_MAX && !sync && k->permit != NULL &&
+		    !k->permit(k->arg, op, p)) {
 			refused = i;
 			(void)snprintf(path, sizeof(path), SV_FMT, SV_ARG(p));
 		}
 	}
 	assert_true(rd_done(&m->body));
-	if (k->between != NULL)
+	if (k->between != NULL && !sync)
 		k->between(k->arg);
 	if (refused == UINT16_MAX) {
 		buf_put_byte(&b, 1);
@@ -92,6 +100,8 @@ static void *monitor_main(void *arg)
 			break;
 		case MON_DONE_FS:
 			ticket = rd_u64(&m.body);
+			if (ticket == k->sync_ticket)
+				break;
 			note(k, "done %u", rd_u8(&m.body));
 			assert_true(rd_done(&m.body) && ticket < k->tickets);
 			break;
@@ -173,16 +183,17 @@ static void send_start(struct fake *k)
 	assert_int_equal(ipc_send(k->mon_fd, MON_START, 0, &b, &fd, 1, &err), 0);
 }
 
-int fake_setup(void **state)
+static int setup_in(void **state, const char *base)
 {
 	struct fake *k = calloc(1, sizeof(*k));
-	char template[] = "/var/tmp/files-test-XXXXXX", path[256];
+	char template[64], path[256];
 	struct box_err err;
 	int sp[2];
 	AUTO_IPC_MSG m = IPC_MSG_INIT;
 
 	assert_non_null(k);
 	(void)umask(0);
+	(void)snprintf(template, sizeof(template), "%s/files-test-XXXXXX", base);
 	assert_non_null(mkdtemp(template));
 	(void)snprintf(k->dir, sizeof(k->dir), "%s", template);
 	(void)snprintf(k->home, sizeof(k->home), "%s/home", k->dir);
@@ -204,6 +215,7 @@ int fake_setup(void **state)
 		(void)snprintf(path, sizeof(path), "%s/%s", k->dir, files[i][0]);
 		fake_write(path, files[i][1]);
 	}
+	k->sync_ticket = UINT64_MAX;
 	pthread_mutex_init(&k->lock, NULL);
 	k->log = buf_with((size_t)64 << 20);
 	assert_int_equal(ipc_pair(sp, &err), 0);
@@ -218,6 +230,16 @@ int fake_setup(void **state)
 	k->f = fake_client(k);
 	*state = k;
 	return 0;
+}
+
+int fake_setup(void **state)
+{
+	return setup_in(state, "/var/tmp");
+}
+
+int fake_setup_tmp(void **state)
+{
+	return setup_in(state, "/tmp");
 }
 
 int fake_teardown(void **state)
@@ -263,24 +285,19 @@ struct files *fake_client(struct fake *k)
 	return f;
 }
 
+/* Everything the server said before this came back has been read by the monitor: frames come in order. */
+static void sync_log(struct fake *k)
+{
+	struct files_stat st;
+
+	(void)files_stat(k->f, fake_path(k, SYNC), false, &st); /* absent; only the order matters */
+}
+
 const char *fake_log(struct fake *k)
 {
 	static char copy[1 << 20];
 
-	/* Everything the server said before its answer to us has been sent; let the monitor read it. */
-	for (int i = 0; i < 50; i++) {
-		size_t n;
-
-		pthread_mutex_lock(&k->lock);
-		n = k->log.n;
-		pthread_mutex_unlock(&k->lock);
-		usleep(1000);
-		pthread_mutex_lock(&k->lock);
-		bool quiet = n == k->log.n;
-		pthread_mutex_unlock(&k->lock);
-		if (quiet)
-			break;
-	}
+	sync_log(k);
 	pthread_mutex_lock(&k->lock);
 	(void)snprintf(copy, sizeof(copy), SV_FMT, SV_ARG(buf_sv(&k->log)));
 	buf_clear(&k->log);
@@ -292,7 +309,7 @@ size_t fake_count(struct fake *k, const char *text)
 {
 	size_t n = 0;
 
-	usleep(2000);
+	sync_log(k);
 	pthread_mutex_lock(&k->lock);
 	sv rest = buf_sv(&k->log);
 	for (ptrdiff_t at; (at = sv_find_sv(rest, sv_c(text))) >= 0; n++)

@@ -32,12 +32,14 @@ struct fake {
 	pthread_mutex_t lock;
 	struct buf
 	    log; /* one line an event: "read_content ~/ws/x", "done 1", "floor …", "abandon n" */
-	uint64_t tickets;
+	uint64_t tickets, sync_ticket;
 	struct box_err srv_err;
 	int srv_ret;
 };
 
 int fake_setup(void **state);
+/* The same below the host's /tmp, which the box's own /tmp hides but for the roots in it. */
+int fake_setup_tmp(void **state);
 int fake_teardown(void **state);
 /* A new client. */
 struct files *fake_client(struct fake *k);

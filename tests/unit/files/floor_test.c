@@ -432,6 +432,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_changed, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_malformed, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_linear, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_links_out, fake_setup_tmp, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_protected, fake_setup_tmp, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_no_oracle, fake_setup_tmp, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_changed, fake_setup_tmp, fake_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

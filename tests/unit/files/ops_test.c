@@ -419,6 +419,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_null_is_undecided, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_locate, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_fifo, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_open, fake_setup_tmp, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_denied, fake_setup_tmp, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_open_all, fake_setup_tmp, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_stat_and_list, fake_setup_tmp, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_list, fake_setup_tmp, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_names, fake_setup_tmp, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_tmp, fake_setup_tmp, fake_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -384,6 +384,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_move_across, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_chmod, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_many, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_remove, fake_setup_tmp, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_remove_floor, fake_setup_tmp, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_copy, fake_setup_tmp, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_copy_link_out, fake_setup_tmp, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_move, fake_setup_tmp, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_move_across, fake_setup_tmp, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_chmod, fake_setup_tmp, fake_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
