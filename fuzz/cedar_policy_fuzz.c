@@ -1,7 +1,9 @@
-/* Policy sources in both grammars: what parses is printed and parses again to the same text. */
+/* Policy sources in both grammars: what parses is printed and parses again to the same text; formatting it twice is
+ * formatting it once. */
 #include <stdlib.h>
 
 #include "cedar/eval.h"
+#include "cedar/format.h"
 #include "cedar/parse.h"
 
 #include "base/ban.h"
@@ -36,6 +38,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *d, size_t n)
 			CHECK(cedar_parse(t, &a, buf_sv(&once), &o, &again, &ds) == 0);
 			CHECK(print_all(&twice, &again) == s.n_policy);
 			CHECK(sv_eq(buf_sv(&once), buf_sv(&twice)));
+		}
+		buf_clear(&once);
+		buf_clear(&twice);
+		if (cedar_format(t, &a, s.text, &o, 60, &once, &ds) == 0) {
+			CHECK(cedar_format(t, &a, buf_sv(&once), &o, 60, &twice, &ds) == 0);
+			CHECK(sv_eq(buf_sv(&once), buf_sv(&twice)));
+		} else {
+			/* Only for want of room. */
+			CHECK(sv_eq(sv_c(ds.d[ds.n - 1].code), SV("limit")));
 		}
 	} else if (n != 0) {
 		CHECK(ds.errors != 0);
