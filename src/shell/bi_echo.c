@@ -114,11 +114,8 @@ static int64_t integer(struct pf *p, bool is_unsigned)
 	}
 	while (*a == ' ' || *a == '\t' || *a == '\n')
 		a++;
-	if (*a == '\0') {
-		p->bad = p->bad || p->i > 0;
-		(void)shcmd_err(p->io, "%s: invalid number", p->arg[p->i - 1]);
+	if (*a == '\0')
 		return 0;
-	}
 	errno = 0;
 	if (is_unsigned && *a != '-')
 		v = (int64_t)strtoull(a, &end, 0);

@@ -85,11 +85,10 @@ static bool zone(const char **p, long *offset)
 		(*p)++;
 		return true;
 	}
-	if ((**p != '+' && **p != '-') || !isdigit((unsigned char)(*p)[1]) ||
-	    !isdigit((unsigned char)(*p)[2]))
+	if ((**p != '+' && **p != '-') || !isdigit((unsigned char)(*p)[1]))
 		return false;
 	sign = *(*p)++ == '-' ? -1 : 1;
-	if (!number(p, 2, 2, &h))
+	if (!number(p, 1, 2, &h))
 		return false;
 	if (**p == ':')
 		(*p)++;
@@ -211,6 +210,8 @@ static bool day_text(const char **p, struct tm *tm)
 		tm->tm_year = a / 10000 - 1900;
 		tm->tm_mon = a / 100 % 100 - 1;
 		tm->tm_mday = a % 100;
+	} else if (q - *p == 4) {
+		tm->tm_year = a - 1900; /* a year behind the rest, as date itself prints it */
 	} else {
 		while (*q == ' ')
 			q++;
@@ -405,15 +406,19 @@ static void put_format(struct sh_io *io, const char *f, int64_t sec, long nsec)
 
 static const char *iso_format(const char *what)
 {
-	if (what == NULL || strcmp(what, "date") == 0)
-		return "%Y-%m-%d";
-	if (strncmp(what, "hour", 4) == 0)
-		return "%Y-%m-%dT%H%:z";
-	if (strncmp(what, "min", 3) == 0)
-		return "%Y-%m-%dT%H:%M%:z";
-	if (strncmp(what, "sec", 3) == 0)
-		return "%Y-%m-%dT%H:%M:%S%:z";
-	return strcmp(what, "ns") == 0 ? "%Y-%m-%dT%H:%M:%S,%N%:z" : NULL;
+	static const struct {
+		const char *name, *format;
+	} t[] = { { "date", "%Y-%m-%d" }, { "hours", "%Y-%m-%dT%H%:z" },
+		{ "minutes", "%Y-%m-%dT%H:%M%:z" }, { "seconds", "%Y-%m-%dT%H:%M:%S%:z" },
+		{ "ns", "%Y-%m-%dT%H:%M:%S,%N%:z" } };
+
+	if (what == NULL)
+		return t[0].format;
+	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		if (what[0] != '\0' && strncmp(t[i].name, what, strlen(what)) == 0)
+			return t[i].format;
+	}
+	return NULL;
 }
 
 static int run(struct sh_io *io, int argc, char **argv)

@@ -8,7 +8,7 @@
 #include "shell/command.h"
 #include "base/ban.h"
 
-#define ARGS_BYTES 60000 /* of one command: what policy can judge as one text */
+#define ARGS_BYTES 50000 /* of one command: what policy can judge as one text */
 #define ARGS_MAX   5000
 
 struct xa {
@@ -21,6 +21,8 @@ struct xa {
 	const char *eof; /* -E */
 	bool no_empty, trace, exit_if_too_long;
 	int devnull;
+	int input; /* 0, or of -a */
+	int file;  /* of -a; -1 */
 
 	struct arena arena; /* of the current command */
 	char **item;
@@ -137,7 +139,7 @@ static void add(struct xa *x, sv item)
 		run_replaced(x, item);
 		return;
 	}
-	if (x->n != 0 && (x->bytes + item.n + 3 > (size_t)x->max_bytes || x->n == ARGS_MAX)) {
+	if (x->n != 0 && (x->bytes + item.n + 1 > (size_t)x->max_bytes || x->n == ARGS_MAX)) {
 		if (x->exit_if_too_long) {
 			x->status = shcmd_err(x->io, "argument list too long");
 			x->stop = true;
@@ -145,7 +147,7 @@ static void add(struct xa *x, sv item)
 		}
 		flush(x);
 	}
-	if (item.n + 3 > (size_t)x->max_bytes) {
+	if (item.n + 1 > (size_t)x->max_bytes) {
 		x->status = shcmd_err(x->io, "argument line too long");
 		x->stop = true;
 	}
@@ -158,7 +160,7 @@ static void add(struct xa *x, sv item)
 		return;
 	}
 	x->item[x->n++] = s;
-	x->bytes += item.n + 3;
+	x->bytes += item.n + 1;
 	if (x->max_args > 0 && (int64_t)x->n >= x->max_args)
 		flush(x);
 }
@@ -231,7 +233,7 @@ static int read_items(struct xa *x)
 	sv line;
 	int r, end = 0;
 
-	shcmd_in_init(&in, x->io, 0);
+	shcmd_in_init(&in, x->io, x->input);
 	while (!x->stop && end == 0 &&
 	       (r = shcmd_getline(&in, x->delim >= 0 ? (char)x->delim : '\n', &line)) > 0) {
 		if (x->delim >= 0) {
@@ -323,6 +325,13 @@ static int options(struct xa *x, struct sh_getopt *g)
 		case 'x':
 			x->exit_if_too_long = true;
 			break;
+		case 'a':
+			fd_drop(&x->file);
+			x->file = shcmd_open_read(x->io, g->arg);
+			if (x->file < 0)
+				return shcmd_open_err(x->io, g->arg);
+			x->input = x->file;
+			break;
 		case 'P': /* commands run one after the other: their decisions stay together */
 			ok = shcmd_number(g->arg, 0, INT32_MAX, &v);
 			break;
@@ -346,33 +355,38 @@ static int run(struct sh_io *io, int argc, char **argv)
 		{ 's', "max-chars", SH_OPT_REQUIRED }, { 'E', NULL, SH_OPT_REQUIRED },
 		{ 'e', "eof", SH_OPT_OPTIONAL }, { 'r', "no-run-if-empty", SH_OPT_NONE },
 		{ 't', "verbose", SH_OPT_NONE }, { 'x', "exit", SH_OPT_NONE },
-		{ 'P', "max-procs", SH_OPT_REQUIRED }, { 0 } };
+		{ 'P', "max-procs", SH_OPT_REQUIRED }, { 'a', "arg-file", SH_OPT_REQUIRED },
+		{ 0 } };
 	struct sh_getopt g = { .argc = argc, .argv = argv, .opts = t, .posix = true };
 	char *echo[] = { (char[]){ "echo" }, NULL };
 	struct xa x = { .io = io,
 		.delim = -1,
 		.max_bytes = ARGS_BYTES,
+		.file = -1,
 		.arena = { .limit = (size_t)16 << 20 } };
 	int r = options(&x, &g);
 
-	if (r != 0)
+	if (r != 0) {
+		fd_drop(&x.file);
 		return r < 0 ? 0 : r;
+	}
 	x.base = g.i < argc ? argv + g.i : echo;
 	x.nbase = g.i < argc ? argc - g.i : 1;
 	x.item = shcmd_alloc(io, ARGS_MAX + 1, sizeof(char *));
 	if (x.item == NULL)
 		return 1;
 	for (int i = 0; i < x.nbase; i++)
-		x.max_bytes -= (int64_t)strlen(x.base[i]) + 3;
-	if (x.max_bytes < 16)
+		x.max_bytes -= (int64_t)strlen(x.base[i]) + 1;
+	if (x.max_bytes < 0)
 		return shcmd_err(io, "cannot fit single argument within argument list size limit");
-	x.devnull = shcmd_open_special(io, "/dev/null");
+	x.devnull = x.file >= 0 ? -1 : shcmd_open_special(io, "/dev/null");
 	r = read_items(&x);
 	if (r == 0 && !x.stop && x.replace == NULL &&
 	    (x.n != 0 || (!x.ran && !x.no_empty && x.max_lines == 0)))
 		flush(&x);
 	arena_free(&x.arena);
 	fd_drop(&x.devnull);
+	fd_drop(&x.file);
 	return r != 0 ? 1 : x.status;
 }
 

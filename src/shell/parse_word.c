@@ -670,7 +670,7 @@ static void step(struct acc *a, enum sh_wmode mode, int c)
 		return;
 	case '<':
 	case '>':
-		if (mode == W_WORD && sh_p_look(p, 1) == '(') {
+		if ((mode == W_WORD || mode == W_BRACE) && sh_p_look(p, 1) == '(') {
 			proc_subst(a);
 			return;
 		}

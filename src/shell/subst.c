@@ -161,10 +161,13 @@ int sh_x_process(struct xp *x, const struct sh_part *part)
 	}
 	/* Scripts name it by /dev/fd/N, so it must lie in their range; it is closed when the
 	 * command has ended. */
-	theirs = fcntl(mine, F_DUPFD_CLOEXEC, 60);
+	theirs = 63;
+	while (theirs > 9 && fcntl(theirs, F_GETFD) >= 0)
+		theirs--;
+	if (theirs == 9 || dup3(mine, theirs, O_CLOEXEC) < 0)
+		theirs = -1;
 	(void)close(mine);
-	if (theirs < 0 || theirs >= SH_FD_USER_MAX ||
-	    sh->nprocs == sizeof(sh->procs) / sizeof(sh->procs[0])) {
+	if (theirs < 0 || sh->nprocs == sizeof(sh->procs) / sizeof(sh->procs[0])) {
 		fd_drop(&theirs);
 		sh_error(sh, false, 1, "too many process substitutions");
 		return -1;
