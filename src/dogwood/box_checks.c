@@ -359,3 +359,32 @@ size_t dw_box_check(const struct dw_set *s, sv home, struct dw_diags *d)
 	check_ids(&k);
 	return k.errors;
 }
+
+/* The words in front of the findings of one kind. */
+static const char *words(const struct dw_diag *x)
+{
+	if (x->code == NULL || strcmp(x->code, "box") == 0)
+		return "";
+	if (strcmp(x->code, "provider") == 0 || strcmp(x->code, "macro") == 0)
+		return "failed to parse policy source: dogwood: ";
+	if (strcmp(x->code, "parse") == 0)
+		return "failed to parse policy source: dogwood parse: ";
+	if (sv_find_sv(x->message, SV("unrecognized action")) >= 0)
+		return "policy references unknown action: ";
+	return "policy fails schema validation: ";
+}
+
+void dw_box_reason(const struct dw_diags *d, struct buf *out)
+{
+	const char *first = NULL;
+
+	for (size_t i = 0; i < d->n; i++) {
+		const char *w = words(&d->v[i]);
+
+		if (d->v[i].severity != DW_ERROR || (first != NULL && w != first))
+			continue;
+		buf_put_c(out, first == NULL ? w : "; ");
+		first = w;
+		buf_put_sv(out, d->v[i].message);
+	}
+}

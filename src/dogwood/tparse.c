@@ -3,18 +3,9 @@
  * The grammar is written as ordered alternatives with `comparison` first; here one look at the tokens behind a name or a parenthesis decides instead, so nothing is
  * read twice. A unit is what a conjunct may begin with: a term (then a comparison operator must follow), a condition, or a macro call or parameter, which may be
  * either. */
-#include "dogwood/tparse.h"
+#include "dogwood/tparse_impl.h"
 
 #include "base/ban.h"
-
-struct ps {
-	const struct dw_tparse *o;
-	struct cedar_lex lex;
-	struct cedar_tok tok;  /* the next token */
-	struct cedar_tok prev; /* the one consumed last */
-	unsigned depth;
-	bool bad;
-};
 
 enum unit_is { UNIT_TERM, UNIT_COND, UNIT_EITHER };
 struct unit {
@@ -31,294 +22,27 @@ static bool term(struct ps *p, struct dw_term **out);
 static bool unit(struct ps *p, struct unit *out);
 static bool atom(struct ps *p, struct dw_cond **out);
 
-static void next(struct ps *p)
-{
-	p->prev = p->tok;
-	p->tok = cedar_lex_next(&p->lex);
-}
-
-static bool is_punct(const struct ps *p, const char *s)
-{
-	return p->tok.kind == CEDAR_T_PUNCT && sv_eq(p->tok.text, sv_c(s));
-}
-
-static bool is_word(const struct ps *p, const char *s)
-{
-	return p->tok.kind == CEDAR_T_IDENT && sv_eq(p->tok.text, sv_c(s));
-}
-
-/* The token after the next one. */
-static struct cedar_tok peek(const struct ps *p)
-{
-	struct cedar_lex l = p->lex;
-
-	return cedar_lex_next(&l);
-}
-
-static bool peek_punct(const struct ps *p, const char *s)
-{
-	struct cedar_tok t = peek(p);
-
-	return t.kind == CEDAR_T_PUNCT && sv_eq(t.text, sv_c(s));
-}
-
-static bool unexpected(struct ps *p, const char *expected)
-{
-	if (!p->bad)
-		cedar_tok_unexpected(p->o->ds, &p->tok, expected);
-	p->bad = true;
-	return false;
-}
-
-static bool no_room(struct ps *p)
-{
-	if (!p->bad)
-		(void)cedar_diag_add(p->o->ds, CEDAR_ERROR, "parse", &p->tok.span, NULL,
-		    "the policy source is too large to be read");
-	p->bad = true;
-	return false;
-}
-
-static bool deeper(struct ps *p)
-{
-	if (p->depth < DW_COND_DEPTH) {
-		p->depth++;
-		return true;
-	}
-	if (!p->bad)
-		(void)cedar_diag_add(p->o->ds, CEDAR_ERROR, "parse", &p->tok.span, NULL,
-		    "temporal condition nested deeper than the limit of %d", DW_COND_DEPTH);
-	p->bad = true;
-	return false;
-}
-
-static bool want(struct ps *p, const char *punct, const char *expected)
-{
-	if (!is_punct(p, punct))
-		return unexpected(p, expected);
-	next(p);
-	return true;
-}
-
-static struct cedar_span through(struct cedar_span from, const struct ps *p)
-{
-	uint32_t end = p->prev.span.off + p->prev.span.len;
-
-	if (end > from.off)
-		from.len = end - from.off;
-	return from;
-}
-
-static struct dw_cond *new_cond(struct ps *p, enum dw_cond_kind k, struct cedar_span at)
-{
-	struct dw_cond *c = ARENA_NEW(p->o->a, struct dw_cond);
-
-	if (c == NULL) {
-		no_room(p);
-		return NULL;
-	}
-	c->kind = k;
-	c->at = at;
-	return c;
-}
-
-static struct dw_term *new_term(struct ps *p, enum dw_term_kind k, struct cedar_span at)
-{
-	struct dw_term *t = ARENA_NEW(p->o->a, struct dw_term);
-
-	if (t == NULL) {
-		no_room(p);
-		return NULL;
-	}
-	t->kind = k;
-	t->at = at;
-	return t;
-}
-
-/* Append to a vector that grows by doubling; *n counts. */
-static void *push(struct ps *p, void *vec, uint32_t *n, size_t size)
-{
-	if ((*n & (*n - 1)) == 0) {
-		void *v = arena_grow(p->o->a, vec, *n, *n == 0 ? 1 : (size_t)*n * 2, size);
-
-		if (v == NULL) {
-			no_room(p);
-			return NULL;
-		}
-		vec = v;
-	}
-	++*n;
-	return vec;
-}
-
-/* The next token is a name: identifier, or in macro bodies ?param or $binder. */
-static bool binder_name(struct ps *p, sv *out)
-{
-	if (p->tok.kind != CEDAR_T_IDENT && p->tok.kind != CEDAR_T_SIGIL)
-		return unexpected(p, "identifier");
-	*out = p->tok.text;
-	next(p);
-	return true;
-}
-
-static bool string_tok(struct ps *p, sv *out)
-{
-	cedar_sym s;
-
-	if (p->tok.kind != CEDAR_T_STRING)
-		return unexpected(p, "string");
-	s = cedar_tok_string(p->o->t, p->o->a, &p->tok, p->o->ds);
-	if (s == NULL) {
-		p->bad = true;
-		return false;
-	}
-	*out = cedar_sv(s);
-	next(p);
-	return true;
-}
-
-static bool integer(struct ps *p, bool neg, int64_t *out)
-{
-	uint64_t v;
-
-	if (p->tok.kind != CEDAR_T_INT)
-		return unexpected(p, "integer");
-	if (!sv_to_u64(p->tok.text, 10, neg ? (uint64_t)INT64_MAX + 1 : (uint64_t)INT64_MAX, &v)) {
-		(void)cedar_diag_add(p->o->ds, CEDAR_ERROR, "parse", &p->tok.span, NULL,
-		    "integer literal `" SV_FMT "` is out of range", SV_ARG(p->tok.text));
-		p->bad = true;
-		return false;
-	}
-	*out = neg ? (int64_t)(0 - v) : (int64_t)v;
-	next(p);
-	return true;
-}
-
-static bool is_unit(sv s)
-{
-	return s.n == 1 && (s.p[0] == 's' || s.p[0] == 'm' || s.p[0] == 'h' || s.p[0] == 'd');
-}
-
-/* integer unit */
-static bool window_value(struct ps *p, struct dw_window **out)
-{
-	struct dw_window *w = ARENA_NEW(p->o->a, struct dw_window);
-	struct cedar_span at = p->tok.span;
-	const char *text;
-
-	if (w == NULL)
-		return no_room(p);
-	w->too_large = !sv_to_u64(p->tok.text, 10, UINT64_MAX, &w->amount);
-	text = arena_printf(p->o->a, SV_FMT, SV_ARG(p->tok.text));
-	next(p);
-	if (p->tok.kind != CEDAR_T_IDENT || !is_unit(p->tok.text))
-		return unexpected(p, "time unit ('s', 'm', 'h', or 'd')");
-	w->unit = p->tok.text.p[0];
-	if (text != NULL)
-		text = arena_printf(p->o->a, "%s%c", text, w->unit);
-	if (text == NULL)
-		return no_room(p);
-	w->text = sv_c(text);
-	next(p);
-	w->at = through(at, p);
-	*out = w;
-	return true;
-}
-
-static bool within(struct ps *p, struct dw_window **out)
-{
-	if (!is_word(p, "within"))
-		return unexpected(p, "'within' clause");
-	next(p);
-	if (p->tok.kind == CEDAR_T_SIGIL && p->tok.text.p[0] == '?') {
-		struct dw_window *w = ARENA_NEW(p->o->a, struct dw_window);
-
-		if (w == NULL)
-			return no_room(p);
-		w->param = w->text = p->tok.text;
-		w->at = p->tok.span;
-		next(p);
-		*out = w;
-		return true;
-	}
-	if (p->tok.kind != CEDAR_T_INT)
-		return unexpected(p, "integer");
-	return window_value(p, out);
-}
-
-static bool var_type(struct ps *p, struct dw_binder *b)
-{
-	static const struct {
-		const char *name;
-		enum dw_vtype t;
-	} names[] = {
-		{ "Timepoint", DW_T_TIMEPOINT },
-		{ "Long", DW_T_LONG },
-		{ "String", DW_T_STRING },
-		{ "Bool", DW_T_BOOL },
-		{ "Boolean", DW_T_BOOL },
-		{ "decimal", DW_T_DECIMAL },
-		{ "Decimal", DW_T_DECIMAL },
-	};
-	struct cedar_span at = p->tok.span;
-	const char *full;
-
-	if (p->tok.kind != CEDAR_T_IDENT)
-		return unexpected(p, "type");
-	b->type_name = p->tok.text;
-	next(p);
-	while (is_punct(p, "::")) {
-		next(p);
-		if (p->tok.kind != CEDAR_T_IDENT)
-			return unexpected(p, "identifier");
-		full = arena_printf(
-		    p->o->a, SV_FMT "::" SV_FMT, SV_ARG(b->type_name), SV_ARG(p->tok.text));
-		if (full == NULL)
-			return no_room(p);
-		b->type_name = sv_c(full);
-		next(p);
-	}
-	b->type_at = through(at, p);
-	b->type = DW_T_NAMED;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (sv_eq(b->type_name, sv_c(names[i].name)))
-			b->type = names[i].t;
-	}
-	return true;
-}
-
-/* "(" ident ":" type ")" */
-static bool binder(struct ps *p, struct dw_binder *b)
-{
-	if (!want(p, "(", "`(`"))
-		return false;
-	b->at = p->tok.span;
-	b->slot = DW_NO_SLOT;
-	return binder_name(p, &b->name) && want(p, ":", "`:`") && var_type(p, b) &&
-	       want(p, ")", "`)`");
-}
-
 /* Behind `count` or `sum x`: the next token is `for`. */
 static bool agg_rest(struct ps *p, struct dw_term *t)
 {
-	next(p);
+	dw_tp_next(p);
 	do {
 		struct dw_binder *v;
 
 		if (t->agg.nvars != 0)
-			next(p);
-		v = push(p, t->agg.vars, &t->agg.nvars, sizeof(*v));
+			dw_tp_next(p);
+		v = dw_tp_push(p, t->agg.vars, &t->agg.nvars, sizeof(*v));
 		if (v == NULL)
 			return false;
 		t->agg.vars = v;
-		if (!binder(p, &v[t->agg.nvars - 1]))
+		if (!dw_tp_binder(p, &v[t->agg.nvars - 1]))
 			return false;
-	} while (is_punct(p, ","));
-	if (!want(p, ".", "`.`"))
+	} while (dw_tp_is_punct(p, ","));
+	if (!dw_tp_want(p, ".", "`.`"))
 		return false;
-	if (!is_word(p, "where"))
-		return unexpected(p, "`where`");
-	next(p);
+	if (!dw_tp_is_word(p, "where"))
+		return dw_tp_unexpected(p, "`where`");
+	dw_tp_next(p);
 	return condition(p, &t->agg.body);
 }
 
@@ -327,18 +51,18 @@ static bool path(struct ps *p, struct dw_term *t)
 {
 	sv *v = NULL;
 
-	while (is_punct(p, ".")) {
-		next(p);
+	while (dw_tp_is_punct(p, ".")) {
+		dw_tp_next(p);
 		if (p->tok.kind != CEDAR_T_IDENT)
-			return unexpected(p, "attribute name");
-		v = push(p, v, &t->path.n, sizeof(*v));
+			return dw_tp_unexpected(p, "attribute name");
+		v = dw_tp_push(p, v, &t->path.n, sizeof(*v));
 		if (v == NULL)
 			return false;
 		v[t->path.n - 1] = p->tok.text;
-		next(p);
+		dw_tp_next(p);
 	}
 	t->path.v = v;
-	t->at = through(t->at, p);
+	t->at = dw_tp_through(t->at, p);
 	return true;
 }
 
@@ -347,8 +71,8 @@ static bool args(struct ps *p, struct dw_arg **vec, uint32_t *n)
 {
 	bool first = true;
 
-	if (is_punct(p, "}")) {
-		next(p);
+	if (dw_tp_is_punct(p, "}")) {
+		dw_tp_next(p);
 		return true;
 	}
 	do {
@@ -357,9 +81,9 @@ static bool args(struct ps *p, struct dw_arg **vec, uint32_t *n)
 		sv *steps = NULL;
 
 		if (!first)
-			next(p);
+			dw_tp_next(p);
 		first = false;
-		g = push(p, *vec, n, sizeof(*g));
+		g = dw_tp_push(p, *vec, n, sizeof(*g));
 		if (g == NULL)
 			return false;
 		*vec = g;
@@ -367,34 +91,34 @@ static bool args(struct ps *p, struct dw_arg **vec, uint32_t *n)
 		g->at = p->tok.span;
 		do {
 			if (g->npath != 0)
-				next(p);
+				dw_tp_next(p);
 			if (p->tok.kind != CEDAR_T_IDENT)
-				return unexpected(p, "field name");
-			steps = push(p, steps, &g->npath, sizeof(*steps));
+				return dw_tp_unexpected(p, "field name");
+			steps = dw_tp_push(p, steps, &g->npath, sizeof(*steps));
 			if (steps == NULL)
 				return false;
 			steps[g->npath - 1] = p->tok.text;
 			if (g->npath != 1)
 				buf_put_byte(&dotted, '.');
 			buf_put_sv(&dotted, p->tok.text);
-			next(p);
-		} while (is_punct(p, "."));
+			dw_tp_next(p);
+		} while (dw_tp_is_punct(p, "."));
 		g->path = steps;
 		g->dotted = arena_dup(p->o->a, buf_sv(&dotted));
 		if (g->dotted.p == NULL || !buf_ok(&dotted))
-			return no_room(p);
-		g->at = through(g->at, p);
-		if (!want(p, ":", "`:`") || !term(p, &g->term))
+			return dw_tp_no_room(p);
+		g->at = dw_tp_through(g->at, p);
+		if (!dw_tp_want(p, ":", "`:`") || !term(p, &g->term))
 			return false;
-	} while (is_punct(p, ","));
-	return want(p, "}", "`,` or `}`");
+	} while (dw_tp_is_punct(p, ","));
+	return dw_tp_want(p, "}", "`,` or `}`");
 }
 
 /* { "{" args "}" } */
 static bool groups(struct ps *p, struct dw_arg **vec, uint32_t *n)
 {
-	while (is_punct(p, "{")) {
-		next(p);
+	while (dw_tp_is_punct(p, "{")) {
+		dw_tp_next(p);
 		if (!args(p, vec, n))
 			return false;
 	}
@@ -408,47 +132,47 @@ static bool entity_or_pred(struct ps *p, struct unit *out)
 	sv ns = p->tok.text, id;
 	const char *full;
 
-	next(p);
+	dw_tp_next(p);
 	for (;;) {
-		next(p); /* the :: */
+		dw_tp_next(p); /* the :: */
 		if (p->tok.kind == CEDAR_T_STRING)
 			break;
 		if (p->tok.kind != CEDAR_T_IDENT)
-			return unexpected(p, "identifier");
+			return dw_tp_unexpected(p, "identifier");
 		full = arena_printf(p->o->a, SV_FMT "::" SV_FMT, SV_ARG(ns), SV_ARG(p->tok.text));
 		if (full == NULL)
-			return no_room(p);
+			return dw_tp_no_room(p);
 		ns = sv_c(full);
-		next(p);
-		if (!is_punct(p, "::"))
-			return unexpected(p, "`::`");
+		dw_tp_next(p);
+		if (!dw_tp_is_punct(p, "::"))
+			return dw_tp_unexpected(p, "`::`");
 	}
-	if (!string_tok(p, &id))
+	if (!dw_tp_string_tok(p, &id))
 		return false;
-	if (!is_punct(p, "::")) {
+	if (!dw_tp_is_punct(p, "::")) {
 		out->is = UNIT_TERM;
-		out->t = new_term(p, DW_TERM_LIT, through(at, p));
+		out->t = dw_tp_new_term(p, DW_TERM_LIT, dw_tp_through(at, p));
 		if (out->t == NULL)
 			return false;
 		out->t->lit = dw_ent(ns, id);
 		return true;
 	}
-	next(p);
+	dw_tp_next(p);
 	if (p->tok.kind != CEDAR_T_IDENT)
-		return unexpected(p, "event kind");
+		return dw_tp_unexpected(p, "event kind");
 	out->is = UNIT_COND;
-	out->c = new_cond(p, DW_C_PRED, at);
+	out->c = dw_tp_new_cond(p, DW_C_PRED, at);
 	if (out->c == NULL)
 		return false;
 	out->c->pred.ns = ns;
 	out->c->pred.id = id;
 	out->c->pred.kind = p->tok.text;
-	next(p);
-	if (!is_punct(p, "{"))
-		return unexpected(p, "`{`");
+	dw_tp_next(p);
+	if (!dw_tp_is_punct(p, "{"))
+		return dw_tp_unexpected(p, "`{`");
 	if (!groups(p, &out->c->pred.args, &out->c->pred.nargs))
 		return false;
-	out->c->at = through(at, p);
+	out->c->at = dw_tp_through(at, p);
 	return true;
 }
 
@@ -458,15 +182,15 @@ static bool call_arg(struct ps *p, struct dw_call_arg *out)
 	struct cedar_tok t2;
 
 	if (p->tok.kind == CEDAR_T_INT) {
-		t2 = peek(p);
+		t2 = dw_tp_peek(p);
 		if (t2.kind == CEDAR_T_IDENT)
-			return window_value(p, &out->window);
+			return dw_tp_window_value(p, &out->window);
 	}
-	if (is_punct(p, "!"))
+	if (dw_tp_is_punct(p, "!"))
 		return condition(p, &out->cond);
 	if (!unit(p, &u))
 		return false;
-	if (is_punct(p, ",") || is_punct(p, ")")) {
+	if (dw_tp_is_punct(p, ",") || dw_tp_is_punct(p, ")")) {
 		if (u.is != UNIT_COND)
 			out->term = u.t;
 		if (u.is != UNIT_TERM)
@@ -482,34 +206,34 @@ static bool call(struct ps *p, struct unit *out)
 	struct dw_call *k = ARENA_NEW(p->o->a, struct dw_call);
 
 	if (k == NULL)
-		return no_room(p);
-	if (!deeper(p))
+		return dw_tp_no_room(p);
+	if (!dw_tp_deeper(p))
 		return false;
 	k->name = p->tok.text;
 	k->at = k->name_at = p->tok.span;
-	next(p);
-	next(p);
-	if (!is_punct(p, ")")) {
+	dw_tp_next(p);
+	dw_tp_next(p);
+	if (!dw_tp_is_punct(p, ")")) {
 		do {
 			struct dw_call_arg *v;
 
 			if (k->nargs != 0)
-				next(p);
-			v = push(p, k->args, &k->nargs, sizeof(*v));
+				dw_tp_next(p);
+			v = dw_tp_push(p, k->args, &k->nargs, sizeof(*v));
 			if (v == NULL)
 				return false;
 			k->args = v;
 			if (!call_arg(p, &v[k->nargs - 1]))
 				return false;
-		} while (is_punct(p, ","));
+		} while (dw_tp_is_punct(p, ","));
 	}
-	if (!want(p, ")", "`,` or `)`"))
+	if (!dw_tp_want(p, ")", "`,` or `)`"))
 		return false;
 	p->depth--;
-	k->at = through(k->at, p);
+	k->at = dw_tp_through(k->at, p);
 	out->is = UNIT_EITHER;
-	out->t = new_term(p, DW_TERM_CALL, k->at);
-	out->c = out->t != NULL ? new_cond(p, DW_C_CALL, k->at) : NULL;
+	out->t = dw_tp_new_term(p, DW_TERM_CALL, k->at);
+	out->c = out->t != NULL ? dw_tp_new_cond(p, DW_C_CALL, k->at) : NULL;
 	if (out->c == NULL)
 		return false;
 	out->t->call = out->c->call = k;
@@ -522,21 +246,21 @@ static bool param(struct ps *p, struct unit *out)
 	struct cedar_span at = p->tok.span;
 	sv name = p->tok.text;
 
-	next(p);
+	dw_tp_next(p);
 	out->is = UNIT_EITHER;
-	out->c = new_cond(p, DW_C_PARAM, at);
+	out->c = dw_tp_new_cond(p, DW_C_PARAM, at);
 	if (out->c == NULL)
 		return false;
 	out->c->param.name = name;
-	if (is_punct(p, "{")) {
+	if (dw_tp_is_punct(p, "{")) {
 		out->is = UNIT_COND;
 		out->c->param.refined = true;
 		if (!groups(p, &out->c->param.args, &out->c->param.nargs))
 			return false;
-		out->c->at = through(at, p);
+		out->c->at = dw_tp_through(at, p);
 		return true;
 	}
-	out->t = new_term(p, DW_TERM_PARAM, at);
+	out->t = dw_tp_new_term(p, DW_TERM_PARAM, at);
 	if (out->t == NULL)
 		return false;
 	out->t->var.name = name;
@@ -547,25 +271,25 @@ static bool param(struct ps *p, struct unit *out)
 static bool array(struct ps *p, struct unit *out)
 {
 	struct cedar_span at = p->tok.span;
-	struct dw_term *t = new_term(p, DW_TERM_ARRAY, at), **v = NULL;
+	struct dw_term *t = dw_tp_new_term(p, DW_TERM_ARRAY, at), **v = NULL;
 
-	if (t == NULL || !deeper(p))
+	if (t == NULL || !dw_tp_deeper(p))
 		return false;
-	next(p);
-	if (!is_punct(p, "]")) {
+	dw_tp_next(p);
+	if (!dw_tp_is_punct(p, "]")) {
 		do {
 			if (t->items.n != 0)
-				next(p);
-			v = push(p, v, &t->items.n, sizeof(struct dw_term *));
+				dw_tp_next(p);
+			v = dw_tp_push(p, v, &t->items.n, sizeof(struct dw_term *));
 			if (v == NULL || !term(p, &v[t->items.n - 1]))
 				return false;
-		} while (is_punct(p, ","));
+		} while (dw_tp_is_punct(p, ","));
 	}
-	if (!want(p, "]", "`,` or `]`"))
+	if (!dw_tp_want(p, "]", "`,` or `]`"))
 		return false;
 	p->depth--;
 	t->items.v = v;
-	t->at = through(at, p);
+	t->at = dw_tp_through(at, p);
 	out->is = UNIT_TERM;
 	out->t = t;
 	return true;
@@ -576,27 +300,27 @@ static bool paren(struct ps *p, struct unit *out)
 {
 	struct cedar_span at = p->tok.span;
 
-	if (!deeper(p))
+	if (!dw_tp_deeper(p))
 		return false;
-	next(p);
-	if (is_punct(p, "!")) {
+	dw_tp_next(p);
+	if (dw_tp_is_punct(p, "!")) {
 		out->is = UNIT_COND;
-		if (!condition(p, &out->c) || !want(p, ")", "`)`"))
+		if (!condition(p, &out->c) || !dw_tp_want(p, ")", "`)`"))
 			return false;
 		p->depth--;
 		return true;
 	}
 	if (!unit(p, out))
 		return false;
-	if (is_punct(p, ")") &&
+	if (dw_tp_is_punct(p, ")") &&
 	    ((out->is == UNIT_TERM && out->t->kind == DW_TERM_AGG) || out->is == UNIT_EITHER)) {
-		next(p);
+		dw_tp_next(p);
 		p->depth--;
 		if (out->is == UNIT_TERM)
-			out->t->at = through(at, p);
+			out->t->at = dw_tp_through(at, p);
 		return true;
 	}
-	if (!condition_from(p, out, &out->c) || !want(p, ")", "`&&` or `)`"))
+	if (!condition_from(p, out, &out->c) || !dw_tp_want(p, ")", "`&&` or `)`"))
 		return false;
 	out->is = UNIT_COND;
 	p->depth--;
@@ -606,15 +330,16 @@ static bool paren(struct ps *p, struct unit *out)
 static bool exists(struct ps *p, struct unit *out)
 {
 	struct cedar_span at = p->tok.span;
-	struct dw_cond *c = new_cond(p, DW_C_EXISTS, at);
+	struct dw_cond *c = dw_tp_new_cond(p, DW_C_EXISTS, at);
 
-	if (c == NULL || !deeper(p))
+	if (c == NULL || !dw_tp_deeper(p))
 		return false;
-	next(p);
-	if (!binder(p, &c->exists.var) || !want(p, ".", "`.`") || !condition(p, &c->exists.body))
+	dw_tp_next(p);
+	if (!dw_tp_binder(p, &c->exists.var) || !dw_tp_want(p, ".", "`.`") ||
+	    !condition(p, &c->exists.body))
 		return false;
 	p->depth--;
-	c->at = through(at, p);
+	c->at = dw_tp_through(at, p);
 	out->is = UNIT_COND;
 	out->c = c;
 	return true;
@@ -623,15 +348,15 @@ static bool exists(struct ps *p, struct unit *out)
 static bool once(struct ps *p, enum dw_cond_kind k, struct unit *out)
 {
 	struct cedar_span at = p->tok.span;
-	struct dw_cond *c = new_cond(p, k, at);
+	struct dw_cond *c = dw_tp_new_cond(p, k, at);
 
-	if (c == NULL || !deeper(p))
+	if (c == NULL || !dw_tp_deeper(p))
 		return false;
-	next(p);
-	if (!within(p, &c->once.w) || !atom(p, &c->once.body))
+	dw_tp_next(p);
+	if (!dw_tp_within(p, &c->once.w) || !atom(p, &c->once.body))
 		return false;
 	p->depth--;
-	c->at = through(at, p);
+	c->at = dw_tp_through(at, p);
 	out->is = UNIT_COND;
 	out->c = c;
 	return true;
@@ -640,16 +365,16 @@ static bool once(struct ps *p, enum dw_cond_kind k, struct unit *out)
 static bool tp(struct ps *p, struct unit *out)
 {
 	struct cedar_span at = p->tok.span;
-	struct dw_cond *c = new_cond(p, DW_C_TP, at);
+	struct dw_cond *c = dw_tp_new_cond(p, DW_C_TP, at);
 
 	if (c == NULL)
 		return false;
-	next(p);
-	next(p);
+	dw_tp_next(p);
+	dw_tp_next(p);
 	c->tp.slot = DW_NO_SLOT;
-	if (!binder_name(p, &c->tp.name) || !want(p, ")", "`)`"))
+	if (!dw_tp_binder_name(p, &c->tp.name) || !dw_tp_want(p, ")", "`)`"))
 		return false;
-	c->at = through(at, p);
+	c->at = dw_tp_through(at, p);
 	out->is = UNIT_COND;
 	out->c = c;
 	return true;
@@ -660,104 +385,104 @@ static bool word(struct ps *p, struct unit *out)
 {
 	struct cedar_span at = p->tok.span;
 	sv name = p->tok.text;
-	struct cedar_tok t2 = peek(p);
+	struct cedar_tok t2 = dw_tp_peek(p);
 	bool is_count = sv_eq(name, SV("count"));
 
 	out->is = UNIT_TERM;
 	if (sv_eq(name, SV("true")) || sv_eq(name, SV("false"))) {
-		out->t = new_term(p, DW_TERM_LIT, at);
+		out->t = dw_tp_new_term(p, DW_TERM_LIT, at);
 		if (out->t == NULL)
 			return false;
 		out->t->lit = dw_bool(name.n == 4);
-		next(p);
+		dw_tp_next(p);
 		return true;
 	}
 	if (sv_eq(name, SV("_"))) {
-		out->t = new_term(p, DW_TERM_WILD, at);
-		next(p);
+		out->t = dw_tp_new_term(p, DW_TERM_WILD, at);
+		dw_tp_next(p);
 		return out->t != NULL;
 	}
 	if (sv_eq(name, SV("context")) || sv_eq(name, SV("principal")) ||
 	    sv_eq(name, SV("resource"))) {
-		out->t = new_term(p,
+		out->t = dw_tp_new_term(p,
 		    name.p[0] == 'c'   ? DW_TERM_CONTEXT
 		    : name.p[0] == 'p' ? DW_TERM_PRINCIPAL
 		                       : DW_TERM_RESOURCE,
 		    at);
 		if (out->t == NULL)
 			return false;
-		next(p);
-		if (name.p[0] == 'c' && !is_punct(p, "."))
-			return unexpected(p, "`.`");
+		dw_tp_next(p);
+		if (name.p[0] == 'c' && !dw_tp_is_punct(p, "."))
+			return dw_tp_unexpected(p, "`.`");
 		return path(p, out->t);
 	}
 	if (is_count || sv_eq(name, SV("sum"))) {
-		out->t = new_term(p, DW_TERM_AGG, at);
+		out->t = dw_tp_new_term(p, DW_TERM_AGG, at);
 		if (out->t == NULL)
 			return false;
 		out->t->agg.sum = !is_count;
 		out->t->agg.summed_slot = DW_NO_SLOT;
 		if (is_count && t2.kind == CEDAR_T_IDENT && sv_eq(t2.text, SV("for"))) {
-			if (!deeper(p))
+			if (!dw_tp_deeper(p))
 				return false;
-			next(p);
+			dw_tp_next(p);
 			if (!agg_rest(p, out->t))
 				return false;
 			p->depth--;
-			out->t->at = through(at, p);
+			out->t->at = dw_tp_through(at, p);
 			return true;
 		}
 		if (!is_count && (t2.kind == CEDAR_T_IDENT || t2.kind == CEDAR_T_SIGIL)) {
-			if (!deeper(p))
+			if (!dw_tp_deeper(p))
 				return false;
-			next(p);
+			dw_tp_next(p);
 			out->t->agg.summed = p->tok.text;
 			out->t->agg.summed_at = p->tok.span;
-			next(p);
-			if (!is_word(p, "for"))
-				return unexpected(p, "'for' clause");
+			dw_tp_next(p);
+			if (!dw_tp_is_word(p, "for"))
+				return dw_tp_unexpected(p, "'for' clause");
 			if (!agg_rest(p, out->t))
 				return false;
 			p->depth--;
-			out->t->at = through(at, p);
+			out->t->at = dw_tp_through(at, p);
 			return true;
 		}
 		out->instead = "'for' clause, comparison operator";
 	}
 	if (sv_eq(name, SV("formerly")) || sv_eq(name, SV("previous")))
 		out->instead = "'within' clause, comparison operator";
-	out->t = new_term(p, DW_TERM_VAR, at);
+	out->t = dw_tp_new_term(p, DW_TERM_VAR, at);
 	if (out->t == NULL)
 		return false;
 	out->t->var.name = name;
 	out->t->var.slot = DW_NO_SLOT;
-	next(p);
+	dw_tp_next(p);
 	return true;
 }
 
 static bool literal(struct ps *p, struct unit *out)
 {
 	struct cedar_span at = p->tok.span;
-	bool neg = is_punct(p, "-");
+	bool neg = dw_tp_is_punct(p, "-");
 	int64_t i = 0;
 	sv s;
 
 	out->is = UNIT_TERM;
-	out->t = new_term(p, DW_TERM_LIT, at);
+	out->t = dw_tp_new_term(p, DW_TERM_LIT, at);
 	if (out->t == NULL)
 		return false;
 	if (p->tok.kind == CEDAR_T_STRING) {
-		if (!string_tok(p, &s))
+		if (!dw_tp_string_tok(p, &s))
 			return false;
 		out->t->lit = dw_str(s);
 		return true;
 	}
 	if (neg)
-		next(p);
-	if (!integer(p, neg, &i))
+		dw_tp_next(p);
+	if (!dw_tp_integer(p, neg, &i))
 		return false;
 	out->t->lit = dw_int(i);
-	out->t->at = through(at, p);
+	out->t->at = dw_tp_through(at, p);
 	return true;
 }
 
@@ -768,15 +493,15 @@ static bool decimal(struct ps *p, struct unit *out)
 	sv s;
 
 	out->is = UNIT_TERM;
-	out->t = new_term(p, DW_TERM_LIT, at);
+	out->t = dw_tp_new_term(p, DW_TERM_LIT, at);
 	if (out->t == NULL)
 		return false;
-	next(p);
-	next(p);
-	if (!string_tok(p, &s) || !want(p, ")", "`)`"))
+	dw_tp_next(p);
+	dw_tp_next(p);
+	if (!dw_tp_string_tok(p, &s) || !dw_tp_want(p, ")", "`)`"))
 		return false;
 	out->t->lit = dw_decimal(s);
-	out->t->at = through(at, p);
+	out->t->at = dw_tp_through(at, p);
 	return true;
 }
 
@@ -785,50 +510,50 @@ static bool unit(struct ps *p, struct unit *out)
 	struct cedar_tok t2;
 
 	*out = (struct unit){ 0 };
-	if (p->tok.kind == CEDAR_T_STRING || p->tok.kind == CEDAR_T_INT || is_punct(p, "-"))
+	if (p->tok.kind == CEDAR_T_STRING || p->tok.kind == CEDAR_T_INT || dw_tp_is_punct(p, "-"))
 		return literal(p, out);
-	if (is_punct(p, "["))
+	if (dw_tp_is_punct(p, "["))
 		return array(p, out);
-	if (is_punct(p, "("))
+	if (dw_tp_is_punct(p, "("))
 		return paren(p, out);
-	if (is_punct(p, "*")) {
+	if (dw_tp_is_punct(p, "*")) {
 		out->is = UNIT_TERM;
-		out->t = new_term(p, DW_TERM_WILD, p->tok.span);
-		next(p);
+		out->t = dw_tp_new_term(p, DW_TERM_WILD, p->tok.span);
+		dw_tp_next(p);
 		return out->t != NULL;
 	}
 	if (p->tok.kind == CEDAR_T_SIGIL) {
 		if (p->tok.text.p[0] == '?')
 			return param(p, out);
 		out->is = UNIT_TERM;
-		out->t = new_term(p, DW_TERM_VAR, p->tok.span);
+		out->t = dw_tp_new_term(p, DW_TERM_VAR, p->tok.span);
 		if (out->t == NULL)
 			return false;
 		out->t->var.name = p->tok.text;
 		out->t->var.slot = DW_NO_SLOT;
-		next(p);
+		dw_tp_next(p);
 		return true;
 	}
 	if (p->tok.kind != CEDAR_T_IDENT)
-		return unexpected(p, "condition");
-	t2 = peek(p);
+		return dw_tp_unexpected(p, "condition");
+	t2 = dw_tp_peek(p);
 	if (t2.kind == CEDAR_T_PUNCT && sv_eq(t2.text, SV("::")))
 		return entity_or_pred(p, out);
 	if (t2.kind == CEDAR_T_PUNCT && sv_eq(t2.text, SV("("))) {
-		if (is_word(p, "decimal"))
+		if (dw_tp_is_word(p, "decimal"))
 			return decimal(p, out);
-		if (is_word(p, "exists"))
+		if (dw_tp_is_word(p, "exists"))
 			return exists(p, out);
-		if (is_word(p, "tp"))
+		if (dw_tp_is_word(p, "tp"))
 			return tp(p, out);
-		if (!is_word(p, "formerly") && !is_word(p, "previous") && !is_word(p, "count") &&
-		    !is_word(p, "sum"))
+		if (!dw_tp_is_word(p, "formerly") && !dw_tp_is_word(p, "previous") &&
+		    !dw_tp_is_word(p, "count") && !dw_tp_is_word(p, "sum"))
 			return call(p, out);
 	}
 	if (t2.kind == CEDAR_T_IDENT && sv_eq(t2.text, SV("within"))) {
-		if (is_word(p, "formerly"))
+		if (dw_tp_is_word(p, "formerly"))
 			return once(p, DW_C_FORMERLY, out);
-		if (is_word(p, "previous"))
+		if (dw_tp_is_word(p, "previous"))
 			return once(p, DW_C_PREVIOUS, out);
 	}
 	return word(p, out);
@@ -849,7 +574,7 @@ static bool term(struct ps *p, struct dw_term **out)
 		return false;
 	}
 	if (u.instead != NULL && u.t->kind == DW_TERM_AGG)
-		return unexpected(p, u.instead);
+		return dw_tp_unexpected(p, u.instead);
 	*out = u.t;
 	return true;
 }
@@ -880,20 +605,20 @@ static bool conjunct_from(struct ps *p, const struct unit *u, struct dw_cond **o
 	enum dw_cmp op;
 
 	if (u->is != UNIT_COND && cmp_op(p, &op)) {
-		c = new_cond(p, DW_C_CMP, u->t->at);
+		c = dw_tp_new_cond(p, DW_C_CMP, u->t->at);
 		if (c == NULL)
 			return false;
 		c->cmp.op = op;
 		c->cmp.l = u->t;
-		next(p);
+		dw_tp_next(p);
 		if (!term(p, &c->cmp.r))
 			return false;
-		c->at = through(u->t->at, p);
+		c->at = dw_tp_through(u->t->at, p);
 		*out = c;
 		return true;
 	}
 	if (u->is == UNIT_TERM)
-		return unexpected(p, u->instead != NULL ? u->instead : "comparison operator");
+		return dw_tp_unexpected(p, u->instead != NULL ? u->instead : "comparison operator");
 	*out = u->c;
 	return true;
 }
@@ -903,11 +628,12 @@ static bool atom(struct ps *p, struct dw_cond **out)
 {
 	struct unit u;
 
-	if (is_punct(p, "!") ||
-	    (p->tok.kind == CEDAR_T_IDENT && (is_word(p, "formerly") || is_word(p, "previous")) &&
-	        peek(p).kind == CEDAR_T_IDENT) ||
-	    (is_word(p, "exists") && peek_punct(p, "(")))
-		return unexpected(p, "`(` or a predicate");
+	if (dw_tp_is_punct(p, "!") ||
+	    (p->tok.kind == CEDAR_T_IDENT &&
+	        (dw_tp_is_word(p, "formerly") || dw_tp_is_word(p, "previous")) &&
+	        dw_tp_peek(p).kind == CEDAR_T_IDENT) ||
+	    (dw_tp_is_word(p, "exists") && dw_tp_peek_punct(p, "(")))
+		return dw_tp_unexpected(p, "`(` or a predicate");
 	return unit(p, &u) && conjunct_from(p, &u, out);
 }
 
@@ -924,33 +650,33 @@ static bool step_from(struct ps *p, const struct unit *first, struct dw_cond **o
 		if (!conjunct_from(p, first, &c))
 			return false;
 	} else {
-		while (is_punct(p, "!")) {
+		while (dw_tp_is_punct(p, "!")) {
 			nots++;
-			if (!deeper(p))
+			if (!dw_tp_deeper(p))
 				return false;
-			next(p);
+			dw_tp_next(p);
 		}
 		if (!unit(p, &u) || !conjunct_from(p, &u, &c))
 			return false;
 		p->depth -= nots;
 	}
 	for (; nots != 0; nots--) {
-		n = new_cond(p, DW_C_NOT, through(at, p));
+		n = dw_tp_new_cond(p, DW_C_NOT, dw_tp_through(at, p));
 		if (n == NULL)
 			return false;
 		n->neg = c;
 		c = n;
 	}
-	if (is_word(p, "since")) {
-		n = new_cond(p, DW_C_SINCE, at);
-		if (n == NULL || !deeper(p))
+	if (dw_tp_is_word(p, "since")) {
+		n = dw_tp_new_cond(p, DW_C_SINCE, at);
+		if (n == NULL || !dw_tp_deeper(p))
 			return false;
-		next(p);
+		dw_tp_next(p);
 		n->since.left = c;
-		if (!within(p, &n->since.w) || !atom(p, &n->since.right))
+		if (!dw_tp_within(p, &n->since.w) || !atom(p, &n->since.right))
 			return false;
 		p->depth--;
-		n->at = through(at, p);
+		n->at = dw_tp_through(at, p);
 		c = n;
 	}
 	*out = c;
@@ -969,7 +695,7 @@ static bool conjoin(struct ps *p, struct dw_cond *and, struct dw_cond *c)
 		}
 		return true;
 	}
-	v = push(p, v, &and->all.n, sizeof(struct dw_cond *));
+	v = dw_tp_push(p, v, &and->all.n, sizeof(struct dw_cond *));
 	if (v == NULL)
 		return false;
 	and->all.v = v;
@@ -983,19 +709,19 @@ static bool condition_from(struct ps *p, const struct unit *first, struct dw_con
 
 	if (!step_from(p, first, &c))
 		return false;
-	if (!is_punct(p, "&&")) {
+	if (!dw_tp_is_punct(p, "&&")) {
 		*out = c;
 		return true;
 	}
-	and = new_cond(p, DW_C_AND, c->at);
+	and = dw_tp_new_cond(p, DW_C_AND, c->at);
 	if (and == NULL || !conjoin(p, and, c))
 		return false;
-	while (is_punct(p, "&&")) {
-		next(p);
+	while (dw_tp_is_punct(p, "&&")) {
+		dw_tp_next(p);
 		if (!step_from(p, NULL, &more) || !conjoin(p, and, more))
 			return false;
 	}
-	and->at = through(c->at, p);
+	and->at = dw_tp_through(c->at, p);
 	*out = and;
 	return true;
 }
@@ -1012,8 +738,8 @@ bool dw_tparse(const struct dw_tparse *o, sv text, struct cedar_span at, struct 
 
 	*out = (struct dw_body){ 0 };
 	cedar_lex_init(&p.lex, text, at);
-	next(&p);
-	if (is_punct(&p, "!")) {
+	dw_tp_next(&p);
+	if (dw_tp_is_punct(&p, "!")) {
 		if (!condition(&p, &out->cond))
 			return false;
 	} else {
@@ -1030,6 +756,6 @@ bool dw_tparse(const struct dw_tparse *o, sv text, struct cedar_span at, struct 
 			return false;
 	}
 	if (p.tok.kind != CEDAR_T_END)
-		return unexpected(&p, NULL);
+		return dw_tp_unexpected(&p, NULL);
 	return true;
 }

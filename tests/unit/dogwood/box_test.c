@@ -414,6 +414,42 @@ static void nothing_to_say_of_a_good_policy(void **state)
 	dw_set_free(s);
 }
 
+static void reasons(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "permit (principal, action, resource)",
+		    "failed to parse policy source: dogwood parse: unexpected end of input; "
+		    "expected `;` to end the policy" },
+		{ "permit (principal, action, resource) when { N::f(context) };",
+		    "failed to parse policy source: dogwood: information providers are not enabled "
+		    "in this build" },
+		{ "permit (principal, action == Box::Action::\"fs:raed\", resource);",
+		    "policy references unknown action: for policy `policy_0`, unrecognized action "
+		    "`Box::Action::\"fs:raed\"`" },
+		{ "permit (principal, " READ ", resource) when { context.input.paht == \"x\" };",
+		    "policy fails schema validation: for policy `policy_0`, attribute `input.paht` "
+		    "in context for "
+		    "Box::Action::\"fs:read\" not found" },
+		{ "@id(\"x\") permit (principal, action == Box::Action::\"fs:other\", resource);",
+		    "policy names only a reserved action: " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		AUTO_DW_DIAGS d = { 0 };
+		AUTO_BUF got = buf_with(1 << 20);
+		struct box_err err = { 0 };
+		struct dw_set *s = load(cases[i][0], &d, &err);
+
+		if (s != NULL)
+			(void)dw_box_check(s, SV("/home/dev"), &d);
+		dw_set_free(s);
+		dw_box_reason(&d, &got);
+		if (!sv_starts(buf_sv(&got), sv_c(cases[i][1])))
+			fail_msg("got:\n%s\nwanted:\n%s", buf_cstr(&got), cases[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -426,6 +462,7 @@ int main(void)
 		cmocka_unit_test(every_mistake_of_a_file_is_told),
 		cmocka_unit_test(box_checks),
 		cmocka_unit_test(nothing_to_say_of_a_good_policy),
+		cmocka_unit_test(reasons),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
