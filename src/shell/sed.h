@@ -1,4 +1,4 @@
-/* Private to cmd_sed.c, sed_parse.c, sed_regex.c and sed_run.c: a sed script as a vector of commands, and the machine that runs it. POSIX sed with GNU's extensions, without
+/* Private to the sed_*.c files: a sed script as a vector of commands, and the machine that runs it. POSIX sed with GNU's extensions, without
  * `e`: it would run commands that nobody typed. */
 #pragma once
 

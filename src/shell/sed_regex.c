@@ -85,7 +85,7 @@ static const char *copy_bracket(struct buf *out, const char *p, const char *end)
 const char *sed_compile(struct sed *s, struct sed_re *re, sv text, bool icase, bool multi)
 {
 	AUTO_BUF out = buf_with(SHCMD_LINE_MAX);
-	const char *p = text.p, *end = text.p + text.n;
+	const char *p = text.n != 0 ? text.p : "", *end = p + text.n;
 	reg_syntax_t syntax = s->extended ? RE_SYNTAX_POSIX_EXTENDED
 	                                  : RE_SYNTAX_POSIX_BASIC & ~RE_UNMATCHED_RIGHT_PAREN_ORD;
 
