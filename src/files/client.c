@@ -51,6 +51,12 @@ const struct files_err *files_error(const struct files *f)
 	return &f->err;
 }
 
+void files_on_wait(struct files *f, int (*wait)(void *arg, int fd), void *arg)
+{
+	f->wait = wait;
+	f->wait_arg = arg;
+}
+
 int files_fork(struct files *f, int *child_fd, int *server_fd, struct box_err *err)
 {
 	int sp[2];
@@ -98,6 +104,7 @@ int files_read_fail(struct files *f, struct rd *b, struct files_err *e, size_t *
 
 void files_begin(struct files *f)
 {
+	f->slow = false;
 	buf_clear(&f->body);
 }
 
@@ -131,8 +138,14 @@ int files_next(struct files *f)
 	struct box_err err;
 	size_t index;
 
-	if (ipc_recv(f->fd, &f->msg, &err) != 1)
-		return files_fail_broken(f, "the file service is gone");
+	do {
+		if (f->slow && f->wait != NULL && f->wait(f->wait_arg, f->fd) != 0)
+			return files_fail_sys(f, EINTR);
+		if (ipc_recv(f->fd, &f->msg, &err) != 1)
+			return files_fail_broken(f, "the file service is gone");
+		f->slow = f->slow || f->msg.type == FILES_WAIT;
+		/* An answer to a call that was given up may still come. */
+	} while (f->msg.type == FILES_WAIT || (int32_t)(f->msg.id - f->id) < 0);
 	if (f->msg.id != f->id)
 		return files_fail_broken(f, "the file service answered another request");
 	if (f->msg.type == FILES_FAIL) {
@@ -194,14 +207,18 @@ static void read_stat(struct rd *b, struct files_stat *st)
 
 /* open(2) of a FIFO waits for a writer; ours returned at once. poll says when there was one (POLLHUP only after a writer came and went). A signal
  * ends the wait: the first read then decides. */
-static void wait_for_writer(int fd, int flags)
+static int wait_for_writer(struct files *f, int fd, int flags)
 {
 	struct stat st;
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-	if ((flags & (O_ACCMODE | O_NONBLOCK)) == O_RDONLY && fstat(fd, &st) == 0 &&
-	    S_ISFIFO(st.st_mode))
-		(void)poll(&p, 1, -1);
+	if ((flags & (O_ACCMODE | O_NONBLOCK)) != O_RDONLY || fstat(fd, &st) != 0 ||
+	    !S_ISFIFO(st.st_mode))
+		return 0;
+	if (f->wait != NULL)
+		return f->wait(f->wait_arg, fd);
+	(void)poll(&p, 1, -1);
+	return 0;
 }
 
 static void drop_all(int *fds, size_t n)
@@ -249,8 +266,12 @@ int files_open_all(
 		drop_all(fds, n);
 		return files_fail_broken(f, "a malformed answer of the file service");
 	}
-	for (size_t i = 0; i < n; i++)
-		wait_for_writer(fds[i], req[i].flags);
+	for (size_t i = 0; i < n; i++) {
+		if (wait_for_writer(f, fds[i], req[i].flags) != 0) {
+			drop_all(fds, n);
+			return files_fail_sys(f, EINTR);
+		}
+	}
 	return 0;
 }
 

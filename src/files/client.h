@@ -54,6 +54,10 @@ const struct files_err *files_error(const struct files *f);
 /* Make the ends for a forked child: *child_fd is to be used with files_new in the child; *server_fd is to be sent to the monitor with MON_FORK. */
 int files_fork(struct files *f, int *child_fd, int *server_fd, struct box_err *err);
 
+/* How to wait where a call may take as long as somebody else likes (a FIFO without its other end, a whole tree): until fd is readable. wait returns 0 then, or -1 to
+ * give the call up: it fails with EINTR, and what the server still does for it is undone or goes on until the channel is closed. NULL (the default): just wait. */
+void files_on_wait(struct files *f, int (*wait)(void *arg, int fd), void *arg);
+
 /* All calls below: 0 or a descriptor on success, -1 with files_error() set. */
 
 /* Open a file. flags: O_RDONLY, O_WRONLY, O_RDWR with O_CREAT O_EXCL O_TRUNC O_APPEND O_NONBLOCK O_DIRECTORY. Decided as read_content
@@ -129,8 +133,8 @@ enum files_tree_event {
 /* sys is EINVAL and text one of these for an operand that cannot be copied or moved where it should go. */
 #define FILES_SAME_FILE "source and destination are the same file"
 #define FILES_INTO_SELF "the destination lies inside the source"
-#define FILES_DANGLING  "not written through a dangling link" /* sys ENOENT */
-#define FILES_OVER_DIR  "a folder is in the way"              /* sys EISDIR */
+#define FILES_DANGLING  "not written through a dangling link"          /* sys ENOENT */
+#define FILES_OVER_DIR  "a folder is in the way"                       /* sys EISDIR */
 #define FILES_OVER_FILE "a folder cannot replace what is not a folder" /* sys ENOTDIR */
 /* on() with FILES_TREE_DID has e->why FILES_OK and e->sys 1 for a folder, else 0. With FILES_TREE_ERROR and FILES_ERRNO, e->path is set (policy spelling)
  * when the destination is what failed. */

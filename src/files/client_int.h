@@ -16,6 +16,9 @@ struct files {
 	struct files_err err;
 	struct buf text, path; /* what err points to */
 	size_t bad;            /* index of the entry of an OPEN that err is about */
+	int (*wait)(void *arg, int fd);
+	void *wait_arg;
+	bool slow; /* the answer to come may take long: wait for it by `wait` */
 };
 
 /* Set the error; return -1. */

@@ -132,6 +132,7 @@ int files_tree(struct files *f, const struct files_tree_opts *o, const char *con
 		on(arg, FILES_TREE_ERROR, shown[0], &f->err);
 		return -1;
 	}
+	f->slow = true;
 	while ((t = files_next(f)) == FILES_NOTE) {
 		if (one_note(f, shown, n, on, arg, &failed) != 0) {
 			t = -1;

@@ -340,6 +340,22 @@ static void act_link(struct req *q)
 	finish(q, e);
 }
 
+static int link_of_link(struct req *q)
+{
+	char text[FILES_PATH_MAX];
+	ssize_t n = readlinkat(q->w[0].obj, "", text, sizeof(text));
+	ptrdiff_t target;
+
+	if (n < 0) {
+		req_errno(q, errno);
+		return -1;
+	}
+	target = walk_target(q, (sv){ text, (size_t)n }, &q->w[1]);
+	if (target < 0 || req_effect(q, FS_SYMLINK, (size_t)target, true) != 0)
+		return -1;
+	return req_effect(q, FS_READ_CONTENT, (size_t)target, true);
+}
+
 int op_link(struct client *c, struct ipc_msg *m, struct box_err *err)
 {
 	struct req *q;
@@ -349,6 +365,9 @@ int op_link(struct client *c, struct ipc_msg *m, struct box_err *err)
 		return -1;
 	q->act = act_link;
 	if (req_walk(q, from, 0) < 0 || req_walk(q, to, WALK_MAKE) < 0)
+		return 0;
+	/* A second name of a link leads to what the link says, like a new link. */
+	if (q->w[0].err == 0 && S_ISLNK(q->w[0].st.st_mode) && link_of_link(q) != 0)
 		return 0;
 	/* A second name is a way to read and to write the first. */
 	if (req_effect(q, FS_READ_CONTENT, 0, false) == 0 &&

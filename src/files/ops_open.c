@@ -184,8 +184,10 @@ static bool wait_for_reader(struct req *q, struct opening *o, size_t i)
 
 	if (!S_ISFIFO(q->w[i].st.st_mode) || (q->open[i].flags & O_NONBLOCK) != 0)
 		return false;
-	if (o->retry == NULL)
+	if (o->retry == NULL) {
 		o->retry = evtimer_new(q->srv->base, on_retry, q);
+		client_send(q->c, FILES_WAIT, q->id, NULL, NULL, 0);
+	}
 	for (size_t k = 0; k < q->nw; k++)
 		fd_drop(&o->fds[k]);
 	q->gone = req_end;

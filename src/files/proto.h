@@ -79,6 +79,7 @@ enum files_type {
 	FILES_DONE = 330, /* "OK" above: body per request; descriptors for OPEN and MKTEMP */
 	FILES_FAIL, /* fail := u8 files_why, u32 errno, u16 index (OPEN: which entry), str path, str text */
 	FILES_FDS,     /* 4 descriptors of an OPEN of more than 4; the rest come with OK */
+	FILES_WAIT,    /* empty: the answer waits for somebody else (a FIFO that nobody reads) */
 	FILES_ENTRIES, /* u16 n, n times { u8 type, str name, u8 has_stat, [stat] }, in strcmp order */
 	FILES_NOTE /* u8 files_tree_event, u32 operand, str path below the operand ("" itself), with FILES_TREE_ERROR: fail, with FILES_TREE_DID: u8 is a folder */
 };

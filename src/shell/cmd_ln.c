@@ -83,6 +83,16 @@ static const char *relative_text(struct ln *l, const char *target, const char *l
 	return buf_ok(&out) ? arena_dup(l->io->arena, buf_sv(&out)).p : NULL;
 }
 
+/* -L: the file that a link leads to. */
+static const char *real_path(struct ln *l, const char *path)
+{
+	AUTO_BUF out = buf_with(SHCMD_PATH_MAX);
+
+	if (files_realpath(l->io->files, path, true, &out) != 0)
+		return NULL;
+	return arena_dup(l->io->arena, buf_sv(&out)).p;
+}
+
 static int make_link(struct ln *l, const char *target, const char *shown)
 {
 	const char *what =
@@ -98,7 +108,8 @@ static int make_link(struct ln *l, const char *target, const char *shown)
 			return shf_fail(l->io, what, shown);
 	} else if ((text = shf_path(l->io, "failed to access", target)) == NULL) {
 		return 1;
-	} else if (files_stat(l->io->files, text, l->logical, &st) != 0) {
+	} else if (files_stat(l->io->files, text, l->logical, &st) != 0 ||
+	           (l->logical && (text = real_path(l, text)) == NULL)) {
 		return shf_fail(l->io, "failed to access", target);
 	} else if (S_ISDIR(st.mode)) {
 		return shcmd_err(l->io, "%s: hard link not allowed for directory", target);

@@ -96,6 +96,7 @@ static void become_child(struct shell *sh, int mon, int files, bool background)
 	sh->files = files_new(sh_fd_high(files));
 	if (sh->files == NULL || sh->mon_fd < 0)
 		sh_no_memory();
+	files_on_wait(sh->files, sh_files_wait, sh);
 	sh->first = false;
 	sh->self = getpid();
 	sh->subshell++;
@@ -155,6 +156,25 @@ out:
 }
 
 /* --- waiting --- */
+
+int sh_files_wait(void *arg, int fd)
+{
+	struct shell *sh = arg;
+	bool ready = false;
+	int r = 0;
+
+	while (!ready) {
+		if (sh_wait_event(sh, fd, POLLIN, -1, &ready) >= 0)
+			continue;
+		if (sh_signal_fatal(sh) != 0 || sh->mon_broken) {
+			r = -1;
+			break;
+		}
+		sh_signals_defer(sh); /* for a trap: when the call is over */
+	}
+	sh_signals_restore(sh);
+	return r;
+}
 
 int sh_wait_event(struct shell *sh, int fd, short events, int64_t timeout_ns, bool *ready)
 {

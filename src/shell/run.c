@@ -105,6 +105,7 @@ struct shell *sh_shell_new(int mon_fd, int files_fd, int devnull, const struct s
 	sh->devnull = sh_fd_high(devnull);
 	if (sh->files == NULL || sh->mon_fd < 0)
 		sh_no_memory();
+	files_on_wait(sh->files, sh_files_wait, sh);
 	sh->first = true;
 	sh->pid = sh->self = getpid();
 	sh->wall = s->wall;

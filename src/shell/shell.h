@@ -385,6 +385,8 @@ int sh_wait_member(struct shell *sh, struct sh_member *m);
  * *ready is set. timeout_ns < 0: no limit. 0: something happened; 1: the time is
  * over; -1: a signal came. */
 int sh_wait_event(struct shell *sh, int fd, short events, int64_t timeout_ns, bool *ready);
+/* files_on_wait: waits for fd and gives up on a signal that ends the shell. */
+int sh_files_wait(void *arg, int fd);
 bool sh_reap(struct shell *sh);
 struct sh_child *sh_child_find(struct shell *sh, pid_t pid);
 void sh_child_forget(struct shell *sh, pid_t pid);

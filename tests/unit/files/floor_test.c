@@ -137,6 +137,9 @@ static void test_links_out(void **state)
 		try_all(k, fake_path(k, tried[i]));
 	assert_int_equal(files_open(k->f, fake_path(k, "p"), O_RDONLY, 0), -1);
 	assert_int_equal(files_error(k->f)->sys, ELOOP);
+	/* A hard link of a link would be one more way to what it says. */
+	assert_int_equal(files_link(k->f, fake_path(k, "a"), fake_path(k, "hard")), -1);
+	assert_int_equal(files_link(k->f, fake_path(k, "dangling"), fake_path(k, "hard")), -1);
 	/* rm of the link takes the link, and rm -r never goes through it. */
 	assert_int_equal(tree(k, FILES_TREE_REMOVE, fake_path(k, "d"), NULL), 0);
 	assert_int_equal(files_unlink(k->f, fake_path(k, "f")), 0);
