@@ -41,8 +41,7 @@ test-unit: build
 
 ## make test-san    unit and conformance tests under ASan and UBSan
 test-san: deps
-	@test -f $(SAN)/build.ninja || $(MESON) setup $(SAN) -Db_sanitize=address,undefined -Db_lundef=false
-	@$(NINJA) -C $(SAN) -j $(JOBS)
+	@test -f $(SAN)/build.ninja || $(MESON) setup $(SAN) -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
 	@$(MESON) test -C $(SAN) --suite unit --suite conformance --print-errorlogs
 
 ## make test-long   the long forms of the randomised tests
@@ -60,7 +59,6 @@ bench: build
 ## make fuzz        every fuzz target for FUZZ_SECONDS (30) each
 fuzz: deps
 	@test -f $(FUZZ)/build.ninja || CC=clang $(MESON) setup $(FUZZ) -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false -Dbuildtype=debugoptimized
-	@$(NINJA) -C $(FUZZ) -j $(JOBS)
 	@tools/run-fuzz $(FUZZ) $(FUZZ_SECONDS)
 
 layers:
