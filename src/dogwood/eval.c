@@ -399,12 +399,66 @@ static bool in_window(
 	return d >= 0 && d <= w->ticks;
 }
 
+/* For a closed operator judged at past points: line[j] is 0 (not known yet), 1 (no witness at or before j) or w + 2, the newest point w that is one. A witness of
+ * `formerly φ` is where φ holds; of `φ since ψ` it is an anchor that φ has not failed after. The newest is the best for any window, so one pass over the points serves all
+ * of them. */
+static int witness(struct dw_eval *e, const struct dw_cond *c, size_t i, uint32_t *out)
+{
+	uint32_t *line = e->line[c->node];
+	size_t j = i;
+	int r;
+
+	if (line == NULL) {
+		line = e->line[c->node] = ARENA_VEC(e->a, uint32_t, e->last + 1);
+		if (line == NULL)
+			return no_room(e);
+	}
+	while (j > e->first && line[j] == 0)
+		j--;
+	for (; j <= i; j++) {
+		if (line[j] != 0)
+			continue;
+		r = dw_true(e, c->kind == DW_C_SINCE ? c->since.right : c->once.body, j);
+		if (r < 0)
+			return r;
+		line[j] = r == 1 ? (uint32_t)j + 2 : j > e->first ? line[j - 1] : 1;
+		if (r == 1 || line[j] == 1 || c->kind != DW_C_SINCE)
+			continue;
+		r = dw_true(e, c->since.left, j);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			line[j] = 1;
+	}
+	*out = line[i];
+	return 0;
+}
+
+/* Is a closed operator, judged at a past point, answered by its line? */
+static bool has_line(const struct dw_eval *e, const struct dw_cond *c, size_t i)
+{
+	return c->nvars == 0 && i != e->last && e->monotone && e->line != NULL;
+}
+
+static int by_line(struct dw_eval *e, const struct dw_cond *c, const struct dw_window *w, size_t i,
+    struct dw_cont *k)
+{
+	uint32_t at;
+	bool end;
+
+	if (witness(e, c, i, &at) < 0)
+		return -1;
+	return at > 1 && in_window(e, at - 2, i, w, &end) ? k->fn(e, k) : 0;
+}
+
 static int sat_formerly(struct dw_eval *e, const struct dw_cond *c, size_t i, struct dw_cont *k)
 {
 	struct distinct_cont d = { { distinct_row }, c->vars, c->nvars, { 0 }, k };
 	bool filter = is_filter(e, c), end = false;
 	int r;
 
+	if (has_line(e, c, i))
+		return by_line(e, c, c->once.w, i, k);
 	for (size_t j = i + 1; j-- > e->first && !end;) {
 		if (!in_window(e, j, i, c->once.w, &end))
 			continue;
@@ -457,6 +511,8 @@ static int sat_since(struct dw_eval *e, const struct dw_cond *c, size_t i, struc
 	struct dw_cont found = { stop };
 	int r;
 
+	if (has_line(e, c, i))
+		return by_line(e, c, c->since.w, i, k);
 	/* A left side that depends on nothing the anchor binds is the same for every anchor: one pass, ended where it fails. */
 	for (uint32_t x = 0; x < c->since.left->nvars; x++)
 		fixed = fixed && e->bound[c->since.left->vars[x]];

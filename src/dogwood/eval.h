@@ -33,6 +33,8 @@ struct dw_eval {
 	struct arena *a; /* of this decision */
 	uint8_t *
 	    *memo; /* per node: 0 unknown, 1 false, 2 true, one for each point; NULL until used */
+	uint32_t **
+	    line; /* per closed FORMERLY or SINCE: for each point, where its newest witness lies; NULL until used */
 	struct box_err *err;
 	int (*unit)(struct dw_eval *e, const struct dw_unit *u,
 	    struct dw_cont *k); /* ask a keyed state for rows */

@@ -88,6 +88,11 @@ void dw_set_explain(const struct dw_set *s, struct buf *out)
 			put_span(out, p->reach, s->tick);
 			buf_put_c(out, "; a decision looks through what is kept, so it costs more "
 			               "the more that is.\n");
+		} else if (p->walks) {
+			buf_put_c(out,
+			    "  class: keyed rows. An event costs one look-up for each pattern that "
+			    "it matches; a decision goes "
+			    "through the rows that are kept for the request's values.\n");
 		} else if (p->nrel != 0) {
 			buf_put_c(out, "  class: keyed. An event costs one look-up for each "
 			               "pattern that it matches, a decision one for each "

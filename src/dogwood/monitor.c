@@ -202,8 +202,9 @@ static int start(
 	e->req = ARENA_VEC(a, struct dw_val, f->names.nreq);
 	e->known = ARENA_VEC(a, uint8_t, f->names.nreq);
 	e->memo = ARENA_VEC(a, uint8_t *, f->names.nnodes);
+	e->line = ARENA_VEC(a, uint32_t *, f->names.nnodes);
 	if (e->slot == NULL || e->bound == NULL || e->req == NULL || e->known == NULL ||
-	    e->memo == NULL)
+	    e->memo == NULL || e->line == NULL)
 		return box_nomem(err, "a temporal condition");
 	return 0;
 }

@@ -277,7 +277,7 @@ static bool plan_total(struct pl *p, struct dw_agg *g, uint32_t cap, uint32_t fr
 		return true;
 	if (rows->kind == DW_U_SINCE) {
 		/* What ends an anchor must not depend on the row. */
-		if (rows->tp_slot == DW_NO_SLOT || g->sum)
+		if (rows->tp_slot == DW_NO_SLOT)
 			return true;
 		for (uint32_t i = 0; i < rows->nkill; i++) {
 			for (uint32_t k = 0; k < rows->kill[i].nkey; k++) {

@@ -105,6 +105,7 @@ struct dw_plan {
 	bool positional; /* a relation depends on events that do not match */
 	int64_t reach;   /* of the general nodes */
 	uint32_t units;
+	bool walks; /* a decision goes through the rows that are kept for its key */
 	const struct dw_use *
 	    trigger; /* while this relation holds nothing for the request's key, the leaf is false; NULL: unknown */
 	struct dw_quick quick;

@@ -112,8 +112,12 @@ void dw_pl_leftovers(struct dw_plan *o, const struct dw_cond *c)
 	case DW_C_FORMERLY:
 	case DW_C_PREVIOUS:
 	case DW_C_SINCE:
-		if (c->unit != NULL)
+		if (c->unit != NULL) {
+			o->walks =
+			    o->walks || (c->unit->kind != DW_U_PREVIOUS &&
+			                    (c->unit->nval != 0 || c->unit->tp_slot != DW_NO_SLOT));
 			return;
+		}
 		o->general = true;
 		o->sees_all = o->sees_all || dw_sees_all(c, false);
 		r = reach_of(c);
