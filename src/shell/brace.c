@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shell/parse.h"
 #include "shell/shell.h"
 #include "base/ban.h"
 
@@ -234,6 +235,39 @@ static struct seq *expand(struct br *b, const struct item *v, size_t n, int dept
 	return one(b, v, n);
 }
 
+static bool name_char(const struct item *i)
+{
+	return i->part == NULL && (i->c == '_' || (i->c >= 'a' && i->c <= 'z') ||
+	                              (i->c >= 'A' && i->c <= 'Z') || (i->c >= '0' && i->c <= '9'));
+}
+
+/* Braces are expanded as text: $x{1,2} means $x1 $x2. How many of the items from i on belong to the
+ * name of p. */
+static size_t longer_name(struct br *b, const struct seq *s, size_t i, struct sh_part *p)
+{
+	struct sh_param *q;
+	size_t n = 0, old;
+	char *name;
+
+	if (p->kind != SH_PT_PARAM || p->param->text != p->param->name ||
+	    !sh_is_name(sv_c(p->param->name)))
+		return 0;
+	while (i + n < s->n && name_char(&s->v[i + n]))
+		n++;
+	if (n == 0)
+		return 0;
+	old = strlen(p->param->name);
+	name = sh_aalloc(b->a, old + n + 1, 1);
+	memcpy(name, p->param->name, old);
+	for (size_t k = 0; k < n; k++)
+		name[old + k] = s->v[i + k].c;
+	q = sh_aalloc(b->a, 1, sizeof(*q));
+	*q = *p->param;
+	q->name = q->text = name;
+	p->param = q;
+	return n;
+}
+
 static struct sh_word *to_word(struct br *b, const struct seq *s, const struct sh_word *like)
 {
 	struct sh_word *w = sh_aalloc(b->a, 1, sizeof(*w));
@@ -247,6 +281,7 @@ static struct sh_word *to_word(struct br *b, const struct seq *s, const struct s
 			*p = *s->v[i].part;
 			p->next = NULL;
 			i++;
+			i += longer_name(b, s, i, p);
 		} else {
 			size_t k = i;
 			char *t;

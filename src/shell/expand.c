@@ -106,7 +106,7 @@ static size_t tilde(struct xp *x, sv s, bool whole)
 
 	if (s.n == 0 || s.p[0] != '~')
 		return 0;
-	while (n < s.n && s.p[n] != '/' && !(x->tilde_assign && s.p[n] == ':'))
+	while (n < s.n && s.p[n] != '/' && s.p[n] != ':') /* : as bash has it, in every word */
 		n++;
 	if (n == s.n && !whole)
 		return 0; /* ~$x, ~"a": not a tilde prefix */
