@@ -435,6 +435,20 @@ static void test_find(void **state)
 	COMPARE(v);
 }
 
+/* What waits for somebody else ends with its signal. */
+static void test_waiting(void **state)
+{
+	static const struct line v[] = {
+		{ "cat p & q=$!; sleep 0.3; kill $q; wait $q; echo $?", OUT_ONLY },
+		{ "echo x > p & q=$!; sleep 0.3; kill $q; wait $q; echo $?", OUT_ONLY },
+		{ "(sleep 0.2; echo data > p) & cat p; wait; (sleep 0.2; cat p) & echo more > p; "
+		  "wait",
+		    0 },
+	};
+	(void)state;
+	COMPARE(v);
+}
+
 static void test_stat_du_links(void **state)
 {
 	static const struct line v[] = {
@@ -479,6 +493,7 @@ int main(void)
 		cmocka_unit_test(test_ln_touch_chmod),
 		cmocka_unit_test(test_find),
 		cmocka_unit_test(test_stat_du_links),
+		cmocka_unit_test(test_waiting),
 	};
 
 	/* Names of users and groups are root's here. */
