@@ -289,7 +289,9 @@ static struct dw_inst *get_inst(
 	if (x == NULL)
 		return NULL;
 	x->rel = r;
-	old = from != NULL ? index_slot(from, &m->key, r->identity, born) : NULL;
+	/* What was born at this very moment holds nothing yet, and was perhaps made for shorter windows: it is made anew. */
+	old = from != NULL && born < m->core->gseq ? index_slot(from, &m->key, r->identity, born)
+	                                           : NULL;
 	if (old != NULL) {
 		x->st = (*old)->st;
 		x->st->refs++;

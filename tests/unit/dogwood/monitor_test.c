@@ -143,6 +143,31 @@ static void a_refused_change_harms_nothing(void **state)
 	dw_set_free(two);
 }
 
+/* A change before the first event: the longer window of the new rule must not end up on the state made for the shorter one. */
+static void a_change_before_any_event(void **state)
+{
+	struct dw_set *one = load(ONCE("a", "3s", "A")),
+	              *two = load(ONCE("b", "9s", "A") ONCE("a", "3s", "A"));
+	AUTO_ARENA a = { 0 };
+	struct dw_event e[3] = { event(&a, "A", "x", 1, 10), event(&a, "A", "y", 1, 15),
+		event(&a, "B", "x", 1, 18) };
+	struct box_err err = { 0 };
+	struct dwm *m = dwm_new(one, DWM_MONOTONE, &err), *n;
+	int32_t map[2];
+
+	(void)state;
+	dw_set_correspond(two, one, map);
+	n = dwm_transfer(m, two, map, &err);
+	dwm_free(m);
+	for (int i = 0; i < 3; i++)
+		step(n, &e[i]);
+	assert_true(leaf(n, 0, &e[2]));
+	assert_false(leaf(n, 1, &e[2]));
+	dwm_free(n);
+	dw_set_free(one);
+	dw_set_free(two);
+}
+
 static void reset(void **state)
 {
 	struct dw_set *s = load(ONCE("a", "1h", "A") ONCE("b", "1h", "A"));
@@ -346,6 +371,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(births),
 		cmocka_unit_test(a_refused_change_harms_nothing),
+		cmocka_unit_test(a_change_before_any_event),
 		cmocka_unit_test(reset),
 		cmocka_unit_test(stamps_must_not_fall),
 		cmocka_unit_test(may_match),
