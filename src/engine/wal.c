@@ -341,11 +341,13 @@ int wal_recover(struct wal *w, uint64_t from, wal_rec_fn fn, void *arg, struct w
 	atomic_store(&w->pos, end->pos);
 	if (end->tail && cut_tail(w, end, err) < 0)
 		return -1;
-	/* What was read may still be only in the page cache of a machine that goes on running:
-	 * what is decided from now on rests on it. */
+	atomic_store(&w->durable, w->next);
+	if (!end->tail && end->durable >= end->next)
+		return 0;
+	/* What was read may be only in the page cache, left there by a program that was killed: from
+	 * now on decisions rest on it. */
 	if (w->conf.io.sync(w->conf.io.arg, w->fd) < 0)
 		return box_fail(err, BOX_ESYS, errno, "sync %s/%s", w->conf.path, end->name);
-	atomic_store(&w->durable, w->next);
 	if (write_mark(w) < 0)
 		return box_fail(err, BOX_ESYS, errno, "write %s/" WAL_MARK, w->conf.path);
 	return 0;
