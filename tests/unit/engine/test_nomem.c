@@ -1,5 +1,6 @@
 /* Without memory: each allocation of an engine's life fails once. Nothing crashes, nothing is
- * permitted that was not judged, and the store opens again. */
+ * permitted that was not judged, and the store opens again. And after warm-up a decision allocates
+ * nothing at all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -128,6 +129,40 @@ static void test_disk(void **state)
 	sweep(true);
 }
 
+/* The budget of allocations per decision is none. */
+static void test_no_allocation(void **state)
+{
+	enum dogwood_cause cause;
+	struct rig r;
+
+	(void)state;
+	rig_init(&r, NULL);
+	rig_open(&r);
+	(void)rig_install(&r, rig_policy);
+	for (int i = 0; i < 400; i++) {
+		r.now += MINUTE;
+		/* After warm-up, with the window full and turning over. */
+		if (i == 200)
+			fail_after(1);
+		if (i % 2 == 0)
+			rig_http(&r, "slack.com");
+		else
+			rig_http_done(&r, "slack.com", 200);
+		(void)rig_submit(&r);
+		rig_fs(&r, "fs:read", "~/x", "read_content");
+		assert_int_equal(dogwood_submit_begin(
+		                     r.e, r.ev, (dogwood_str){ NULL, 0 }, on_verdict, &cause, NULL),
+		    1);
+		assert_int_equal(cause, DOGWOOD_PERMITTED);
+		if (i >= 200 && fail_happened()) {
+			fail_after(0);
+			fail_msg("event %d allocates", i);
+		}
+	}
+	fail_after(0);
+	rig_fini(&r);
+}
+
 static int done(void **state)
 {
 	(void)state;
@@ -138,6 +173,7 @@ static int done(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_no_allocation),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_disk),
 	};
