@@ -59,6 +59,18 @@ static const char *const titles[COLS] = { "TIME", "ACTION", "TARGET", "VERDICT",
 	"WHAT THE AGENT SAW" };
 static const size_t max_width[COLS] = { 12, 13, 52, 7, 28, 60 };
 
+/* The record's word for a result, in an operator's words. */
+static const char *plain_result(const char *result)
+{
+	static const char *const words[][2] = { { "descriptor_issued", "opened" },
+		{ "completed", "done" }, { "failed", "failed" }, { "indeterminate", "unknown" } };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(result, words[i][0]) == 0)
+			return words[i][1];
+	return result;
+}
+
 /* What the agent got: the status of a permitted action, or the refusal in its form. */
 static void put_seen(const struct record_row *r, struct buf *b)
 {
@@ -77,7 +89,7 @@ static void put_seen(const struct record_row *r, struct buf *b)
 		buf_putf(b, sv_starts(sv_c(r->action), SV("shell")) ? "status %lld" : "%lld",
 		    (long long)r->status);
 	else
-		buf_put_escaped(b, sv_c(r->result));
+		buf_put_escaped(b, sv_c(plain_result(r->result)));
 }
 
 static void row_cells(const struct record_row *r, struct buf cells[COLS])
