@@ -46,7 +46,7 @@ test-san: deps
 
 ## make test-long   the long forms of the randomised tests
 test-long: build
-	@$(MESON) test -C $(BUILD) --setup long --print-errorlogs
+	@$(MESON) test -C $(BUILD) --setup long --print-errorlogs --suite unit --suite conformance
 
 ## make test-fresh  both commands in a bare Debian 12 root (root, debootstrap)
 test-fresh:
