@@ -208,8 +208,10 @@ static int run_dot(struct sh_io *io, int argc, char **argv)
 			sh_msg(sh, "%s: %s", argv[1], io->last.text);
 		else
 			(void)shcmd_open_err(io, argv[1]);
-		if ((sh->opts & SH_O_POSIX) != 0)
+		if ((sh->opts & SH_O_POSIX) != 0) {
+			sh->status = 1;
 			sh->flow = SH_FLOW_EXIT;
+		}
 		return 1;
 	}
 	r = fd_read_all(fd, &text, argv[1], &err);

@@ -301,6 +301,10 @@ static int run_ulimit(struct sh_io *io, int argc, char **argv)
 				*v = (rlim_t)n * limits[k].unit;
 			else
 				return shcmd_err(io, "%s: invalid number", argv[i]);
+			/* The shell's own channels lie above the descriptors that scripts name. */
+			if (limits[k].what == RLIMIT_NOFILE && *v < SH_FD_USER_MAX + 64)
+				return shcmd_err(io, "%s: the shell itself needs %d",
+				    limits[k].name, SH_FD_USER_MAX + 64);
 			if (!hard && *v > r.rlim_max)
 				return shcmd_err(io, "%s: cannot modify limit: %s", limits[k].name,
 				    box_strerror(EPERM));

@@ -579,8 +579,6 @@ int sh_run_parser(struct shell *sh, struct sh_parser *p)
 		sh->tree = saved;
 		/* The next complete command goes on, except in a subshell, which ends (as in bash).
 		 * */
-		if (sh->flow == SH_FLOW_ABORT && (sh->opts & SH_O_ERREXIT) != 0)
-			sh->flow = SH_FLOW_EXIT;
 		if (sh->flow == SH_FLOW_ABORT && sh->subshell == 0)
 			sh->flow = SH_FLOW_NONE;
 		sh_run_traps(sh);

@@ -108,6 +108,14 @@ static char *concat(struct arena *a, const char *x, const char *y)
 
 static void walk(struct gl *g, const char *prefix, sv rest);
 
+/* GLOBIGNORE brings the names with a leading dot along, as in bash. */
+static bool dots_too(struct shell *sh)
+{
+	const char *v = sh_var_get(sh, "GLOBIGNORE");
+
+	return (sh->shopts & SH_S_DOTGLOB) != 0 || (v != NULL && *v != '\0');
+}
+
 static void list(struct gl *g, const char *prefix, struct names *n)
 {
 	char *dir = sh_path(g->sh, g->a, prefix[0] != '\0' ? prefix : ".");
@@ -119,7 +127,7 @@ static void list(struct gl *g, const char *prefix, struct names *n)
 /* ** as a whole component: this folder and all below, links not followed. */
 static void walk_star_star(struct gl *g, const char *prefix, sv rest, bool dirs)
 {
-	struct names n = { .g = g, .all = true, .dots = (g->sh->shopts & SH_S_DOTGLOB) != 0 };
+	struct names n = { .g = g, .all = true, .dots = dots_too(g->sh) };
 
 	if (g->depth++ < DEPTH_MAX) {
 		if (rest.n != 0)
@@ -147,7 +155,7 @@ static void walk(struct gl *g, const char *prefix, sv rest)
 {
 	size_t k = component(rest);
 	sv first = sv_sub(rest, 0, k), after = sv_sub(rest, k, rest.n);
-	struct names n = { .pattern = first, .g = g, .dots = (g->sh->shopts & SH_S_DOTGLOB) != 0 };
+	struct names n = { .pattern = first, .g = g, .dots = dots_too(g->sh) };
 	size_t slashes = 0;
 
 	if (g->found.n >= MATCHES_MAX)
@@ -195,11 +203,25 @@ static int by_bytes(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* GLOBIGNORE: patterns of results to leave out. */
+static bool ignored(struct shell *sh, const char *path)
+{
+	const char *v = sh_var_get(sh, "GLOBIGNORE");
+	sv rest = sv_c(v), one;
+
+	for (bool more = rest.n != 0; more;) {
+		more = sv_cut(rest, ':', &one, &rest);
+		if (one.n != 0 && sh_pat_match(one, sv_c(path), SH_PAT_EXTGLOB))
+			return true;
+	}
+	return false;
+}
+
 size_t sh_glob(struct shell *sh, struct arena *a, const char *pattern, struct sh_args *out)
 {
 	struct gl g = { .sh = sh, .a = a };
 	sv p = sv_c(pattern);
-	size_t slashes = 0, n;
+	size_t slashes = 0, n, before = out->n;
 
 	g.flags = ((sh->shopts & SH_S_EXTGLOB) != 0 ? SH_PAT_EXTGLOB : 0u) |
 	          ((sh->shopts & SH_S_NOCASEGLOB) != 0 ? SH_PAT_NOCASE : 0u);
@@ -208,9 +230,11 @@ size_t sh_glob(struct shell *sh, struct arena *a, const char *pattern, struct sh
 	walk(&g, sh_adup(a, sv_sub(p, 0, slashes)), sv_sub(p, slashes, p.n));
 	if (g.found.n > 1)
 		qsort(g.found.v, g.found.n, sizeof(char *), by_bytes);
-	for (size_t i = 0; i < g.found.n; i++)
-		sh_args_push(a, out, sh_adup(a, sv_c(g.found.v[i])), false);
-	n = g.found.n;
+	for (size_t i = 0; i < g.found.n; i++) {
+		if (!ignored(sh, g.found.v[i]))
+			sh_args_push(a, out, sh_adup(a, sv_c(g.found.v[i])), false);
+	}
+	n = out->n - before;
 	sh_vec_fini(&g.found);
 	return n;
 }

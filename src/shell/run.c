@@ -45,7 +45,7 @@ static void set_number(struct shell *sh, const char *name, long n, unsigned flag
 static void defaults(struct shell *sh, const struct sh_start *s)
 {
 	static const char *const computed[] = { "LINENO", "RANDOM", "SRANDOM", "SECONDS",
-		"EPOCHSECONDS", "EPOCHREALTIME", "BASHPID", "SHELLOPTS", NULL };
+		"EPOCHSECONDS", "EPOCHREALTIME", "BASHPID", "SHELLOPTS", "BASH_COMMAND", NULL };
 	const char *shlvl = sh_var_get(sh, "SHLVL");
 	int64_t level = 0;
 

@@ -177,6 +177,9 @@ struct shell {
 	int shell_depth; /* sh inside sh */
 	int no_errexit;  /* > 0: inside a condition or the left of && */
 	bool in_trap;
+	const struct sh_node *command; /* BASH_COMMAND; in command_tree */
+	struct sh_tree *command_tree;
+	char *command_text;
 	bool line_fixed;
 	bool in_subst;  /* this process is a command substitution */
 	int last_subst; /* status of the last command substitution of this command, or -1 */
@@ -186,8 +189,9 @@ struct shell {
 	struct sh_tree *tree; /* the complete command that runs */
 
 	/* paths */
-	char *cwd;     /* physical */
-	char *logical; /* PWD, with the links that cd went through */
+	char *cwd;          /* physical */
+	struct sh_vec dirs; /* below the working directory: pushd */
+	char *logical;      /* PWD, with the links that cd went through */
 	char *workspace, *home, *operator_home, *path0;
 	mode_t umask;
 

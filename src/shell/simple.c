@@ -443,8 +443,9 @@ static int only_assignments(struct shell *sh, const struct sh_node *n)
 		if (sh_assign(sh, as, 0) != 0) {
 			/* An assignment error ends the complete command, as in bash. */
 			if (sh->flow == SH_FLOW_NONE)
-				sh->flow =
-				    (sh->opts & SH_O_POSIX) != 0 ? SH_FLOW_EXIT : SH_FLOW_ABORT;
+				sh->flow = (sh->opts & (SH_O_POSIX | SH_O_ERREXIT)) != 0
+				               ? SH_FLOW_EXIT
+				               : SH_FLOW_ABORT;
 			return set_status(
 			    sh, sh->flow == SH_FLOW_EXIT && sh->status != 0 ? sh->status : 1);
 		}
@@ -561,6 +562,14 @@ int sh_eval_simple(struct shell *sh, const struct sh_node *n)
 	int r;
 
 	sh->last_subst = -1;
+	if (!sh->in_trap && sh->tree != NULL) {
+		/* BASH_COMMAND: the node lives as long as its tree. */
+		if (sh->command_tree != sh->tree) {
+			sh_tree_unref(sh->command_tree);
+			sh->command_tree = sh_tree_ref(sh->tree);
+		}
+		sh->command = n;
+	}
 	if (sh->trap_debug != NULL && (sh->funcs_depth == 0 || (sh->opts & SH_O_FUNCTRACE) != 0))
 		sh_run_pseudo_trap(sh, sh->trap_debug);
 	if (sh->flow != SH_FLOW_NONE)

@@ -238,9 +238,11 @@ void sh_run_exit_trap(struct shell *sh)
 		return;
 	sh->trap[0] = NULL;
 	sh->flow = SH_FLOW_NONE;
+	sh->in_trap = true;
 	sh->no_errexit++;
 	(void)sh_run_text(sh, sv_c(action), "");
 	sh->no_errexit--;
+	sh->in_trap = false;
 	/* `exit N` in the action decides; else the status the shell ended with stays. */
 	if (sh->flow != SH_FLOW_EXIT)
 		sh->status = status;

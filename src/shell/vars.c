@@ -153,6 +153,14 @@ static const char *dynamic(struct shell *sh, const struct sh_var *v)
 		now = clock_now(&sh->wall);
 		(void)snprintf(sh->dyn, sizeof(sh->dyn), "%lld.%06lld",
 		    (long long)(now / NS_PER_SEC), (long long)(now % NS_PER_SEC / 1000));
+	} else if (strcmp(n, "BASH_COMMAND") == 0) {
+		AUTO_BUF b = buf_with((size_t)1 << 20);
+
+		if (sh->command != NULL)
+			sh_unparse(&b, sh->command);
+		free(sh->command_text);
+		sh->command_text = sh_xdup(buf_ok(&b) ? buf_sv(&b) : SV(""));
+		return sh->command_text;
 	} else if (strcmp(n, "SHELLOPTS") == 0) {
 		sh_options_text(sh, sh->dyn, sizeof(sh->dyn));
 	} else if (strcmp(n, "BASHPID") == 0) {
