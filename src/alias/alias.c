@@ -24,6 +24,9 @@
 
 #define STATUS_BOX 125
 
+/* A script that only the box can open. $0 is its name; one without a slash is in the working directory. */
+static const char by_shell[] = "case $0 in */*) . \"$0\" ;; *) . \"./$0\" ;; esac";
+
 extern char **environ;
 
 static int complain(const char *what, const char *why)
@@ -108,13 +111,18 @@ static int send_command(int fd, const char *name, const struct alias_args *a, st
 	char cwd[ALIAS_CWD_MAX];
 	int fds[4] = { 0, 1, 2, -1 };
 	size_t n = 3;
+	const char *text = a->text;
 	AUTO_FD script = -1;
 
 	if (a->script != NULL) {
 		script = open(a->script, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-		if (script < 0)
+		if (script >= 0)
+			fds[n++] = script;
+		else if (errno == ENOENT || errno == EACCES)
+			text =
+			    by_shell; /* not in this sandbox's view; perhaps the policy lets the shell read it */
+		else
 			return box_fail(err, BOX_ESYS, errno, "%s", a->script);
-		fds[n++] = script;
 	}
 	if (getcwd(cwd, sizeof(cwd)) == NULL || cwd[0] != '/')
 		cwd[0] = '\0';
@@ -124,7 +132,7 @@ static int send_command(int fd, const char *name, const struct alias_args *a, st
 	buf_put_u32(&b, a->flags);
 	buf_put_str(&b, sv_c(a->zero));
 	if (ipc_send(fd, ALIAS_HELLO, 0, &b, NULL, 0, err) != 0 ||
-	    send_text(fd, sv_c(a->text), err) != 0 ||
+	    send_text(fd, sv_c(text), err) != 0 ||
 	    send_strings(fd, ALIAS_ARG, a->params, err) != 0 ||
 	    send_strings(fd, ALIAS_ENV, environ, err) != 0)
 		return -1;
@@ -144,6 +152,28 @@ static int die_by(int sig)
 	return 128 + sig;
 }
 
+/* The signals that are passed on. One that our caller ignores (nohup, a background job of a shell without job control) stays ignored: a blocked signal is queued even
+ * so. */
+static void hear(sigset_t *set)
+{
+	static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,
+		SIGTSTP };
+	struct sigaction now;
+
+	(void)sigemptyset(set); /* neither can fail with these arguments */
+	for (size_t i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
+		if (sigaction(passed_on[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+			(void)sigaddset(set, passed_on[i]);
+}
+
+static int send_signal(int fd, int sig, struct box_err *err)
+{
+	AUTO_BUF b = buf_with(8);
+
+	buf_put_byte(&b, (uint8_t)sig);
+	return ipc_send(fd, ALIAS_SIGNAL, 0, &b, NULL, 0, err);
+}
+
 /* Wait for the status, passing signals on. */
 static int wait_exit(int fd, int sfd)
 {
@@ -161,12 +191,19 @@ static int wait_exit(int fd, int sfd)
 			return complain("poll", box_strerror(errno));
 		if ((p[1].revents & POLLIN) != 0 &&
 		    read(sfd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
-			AUTO_BUF b = buf_with(8);
+			int sig = (int)si.ssi_signo;
 
-			last_sig = (int)si.ssi_signo;
-			buf_put_byte(&b, (uint8_t)last_sig);
-			if (ipc_send(fd, ALIAS_SIGNAL, 0, &b, NULL, 0, &err) != 0)
-				return die_by(last_sig); /* nobody left to ask */
+			if (send_signal(fd, sig, &err) != 0)
+				return die_by(sig); /* nobody left to ask */
+			if (sig ==
+			    SIGTSTP) { /* Ctrl-Z: the command stops, and so do we until fg or bg */
+				(void)raise(SIGSTOP);
+				if (send_signal(fd, SIGCONT, &err) != 0)
+					return complain(
+					    "the box ended before the command did", NULL);
+			} else {
+				last_sig = sig;
+			}
 		}
 		if ((p[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0)
 			continue;
@@ -208,28 +245,14 @@ int main(int argc, char **argv)
 		(void)fprintf(stderr, "%s: %s\n%s", name, err.msg, alias_usage);
 		return 2;
 	}
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGQUIT);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGUSR2);
+	hear(&set);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0 ||
 	    (sfd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)) < 0)
 		return complain("signalfd", box_strerror(errno));
 	fd = dial_box(&err);
 	if (fd < 0)
 		return complain("the box does not answer", err.msg);
-	if (send_command(fd, name, &a, &err) != 0) {
-		if (a.script != NULL && err.code == BOX_ESYS &&
-		    (err.sys == ENOENT || err.sys == EACCES)) {
-			(void)fprintf(stderr, "%s: %s\n", name, err.msg);
-			return err.sys == ENOENT
-			           ? 127
-			           : 126; /* POSIX sh: script not found, not readable */
-		}
+	if (send_command(fd, name, &a, &err) != 0)
 		return complain("cannot hand the command to the box", err.msg);
-	}
 	return wait_exit(fd, sfd);
 }

@@ -427,7 +427,6 @@ static void fill_reaper(struct builder *b)
 
 	fill_worker(b, false);
 	ADD_ALL(b, SCMP_ACT_ALLOW, own);
-	add1(b, SCMP_ACT_ALLOW, S(ioctl), low(1, TIOCSPGRP));
 	sockets(b, false, false, SCMP_ACT_ERRNO(EACCES));
 }
 

@@ -238,8 +238,13 @@ static int view_files(struct box_err *err)
 /* box-shell: the reaper stays as pid 1, the worker goes on as its child. */
 static int reaper_fork(struct box_err *err)
 {
-	pid_t pid = fork();
+	sigset_t before;
+	pid_t pid;
 
+	reap_prepare(&before);
+	pid = fork();
+	if (pid <= 0)
+		(void)sigprocmask(SIG_SETMASK, &before, NULL); /* a mask it had */
 	if (pid < 0)
 		return box_fail(err, BOX_ESYS, errno, "start below a reaper");
 	if (pid == 0)

@@ -169,8 +169,7 @@ static int become(const struct sandbox_spec *s, struct fault *f)
 
 struct reaper {
 	pid_t main; /* the program */
-	bool tty;
-	int sig; /* signalfd of SIGCHLD */
+	int sig;    /* signalfd of SIGCHLD */
 };
 
 /* 0: nothing special; 1: the program ended, *status is set. */
@@ -195,13 +194,6 @@ static int reap(struct reaper *r, int *status)
 	}
 }
 
-static void forward(struct reaper *r, int sig)
-{
-	if (sig == SIGCONT && r->tty)
-		(void)tcsetpgrp(0, r->main); /* SIGTTOU is blocked here */
-	(void)kill(-r->main, sig);
-}
-
 /* A frame from the monitor, or its end. -1: end. */
 static int on_control(struct reaper *r)
 {
@@ -213,7 +205,7 @@ static int on_control(struct reaper *r)
 	sig = rd_u8(&m.body);
 	if (!rd_done(&m.body) || sig < 1 || sig > 31)
 		return -1;
-	forward(r, sig);
+	(void)kill(-r->main, sig);
 	return 0;
 }
 
@@ -259,14 +251,13 @@ static int wait_exec(int fd, struct fault *f)
 	return -1;
 }
 
-static int drop_self(const struct sandbox_spec *s, struct fault *f)
+static int drop_self(struct fault *f)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	f->stage = LAUNCH_STAGE_CONFINE;
-	/* The program's pipes must end when the program lets go of them: pid 1 holds none, but the
-	 * terminal that it hands over again after a stop. */
-	for (int i = s->tty ? 1 : 0; i < 3; i++)
+	/* The program's pipes must end when the program lets go of them: pid 1 holds none. */
+	for (int i = 0; i < 3; i++)
 		if (null < 0 || dup3(null, i, O_CLOEXEC) < 0)
 			return box_fail(&f->err, BOX_ESYS, errno, "let standard streams go");
 	(void)close(null);
@@ -275,7 +266,7 @@ static int drop_self(const struct sandbox_spec *s, struct fault *f)
 
 static int run(const struct sandbox_spec *s, struct fault *f)
 {
-	struct reaper r = { .tty = s->tty };
+	struct reaper r = { 0 };
 	int pipe_fd[2];
 	sigset_t set, before;
 
@@ -285,9 +276,7 @@ static int run(const struct sandbox_spec *s, struct fault *f)
 	f->stage = LAUNCH_STAGE_EXEC;
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGCHLD);
-	(void)sigaddset(&set, SIGTTOU);
 	(void)sigprocmask(SIG_BLOCK, &set, &before);
-	(void)sigdelset(&set, SIGTTOU);
 	r.sig = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (r.sig < 0 || pipe2(pipe_fd, O_CLOEXEC) < 0)
 		return box_fail(&f->err, BOX_ESYS, errno, "prepare to start the program");
@@ -303,7 +292,7 @@ static int run(const struct sandbox_spec *s, struct fault *f)
 		_exit(127);
 	}
 	(void)close(pipe_fd[1]);
-	if (drop_self(s, f) < 0 || wait_exec(pipe_fd[0], f) < 0)
+	if (drop_self(f) < 0 || wait_exec(pipe_fd[0], f) < 0)
 		return -1;
 	(void)close(pipe_fd[0]);
 	if (ipc_send(LAUNCH_CONTROL_FD, LAUNCH_READY, 0, NULL, NULL, 0, &f->err) < 0)

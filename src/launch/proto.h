@@ -24,8 +24,7 @@ enum launch_type {
 
 	/* monitor -> box-launch */
 
-	/* u8 signal (1..31): to the program's process group. SIGCONT with spec.tty also gives it
-	 * the terminal's foreground. */
+	/* u8 signal (1..31): to the program's process group. */
 	LAUNCH_SIGNAL = 16
 };
 

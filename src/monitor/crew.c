@@ -1,5 +1,6 @@
 /* Our own worker programs: start, greet, end. See internal.h. */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
@@ -14,18 +15,19 @@ int crew_start(struct monitor *m, struct crew *c, const char *program, enum work
     const struct worker_path *paths, size_t paths_n, const struct chan_ops *ops, void *ctx,
     struct box_err *err)
 {
-	const char *image = arena_printf(&m->arena, "%s/%s", m->path.program_dir, program);
-	struct worker_spec spec = { .profile = profile,
-		.program = image,
-		.name = program,
-		.err_fd = 2,
-		.paths = paths,
-		.paths_n = paths_n };
+	AUTO_BUF path = buf_with(PATH_MAX); /* not in the run's arena: shells come and go */
+	const char *image;
+	struct worker_spec spec = {
+		.profile = profile, .name = program, .err_fd = 2, .paths = paths, .paths_n = paths_n
+	};
 	int pair[2];
 
 	*c = (struct crew){ .m = m, .program = program, .pid = -1, .pidfd = -1 };
+	buf_putf(&path, "%s/%s", m->path.program_dir, program);
+	image = buf_cstr(&path);
 	if (image == NULL)
 		return box_nomem(err, "a worker");
+	spec.program = image;
 	if (access(image, X_OK) != 0)
 		return box_fail(
 		    err, BOX_ESYS, errno, "%s must be installed next to box (%s)", program, image);
@@ -74,14 +76,17 @@ void crew_kill(struct crew *c)
 		log_warn("cannot end %s: %s", c->program, box_strerror(errno));
 }
 
-void crew_end(struct crew *c)
+int crew_end(struct crew *c)
 {
+	int status = 0;
+
 	if (c->pid > 0) {
-		crew_kill(c);
-		while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+		crew_kill(c); /* one that is dying already keeps its own status */
+		while (waitpid(c->pid, &status, 0) < 0 && errno == EINTR)
 			;
 	}
 	fd_drop(&c->pidfd);
 	c->pid = -1;
 	c->ready = false;
+	return status;
 }

@@ -46,12 +46,27 @@ bool environ_may_export(sv name)
 	/* The shell keeps these itself, or the box decides them. */
 	static const char *const own[] = { "HOME", "PATH", "PWD", "OLDPWD", "SHLVL", "_", "IFS",
 		"TMPDIR", "SHELL", "BASH", "BASHOPTS", "SHELLOPTS", "BASH_ENV", "ENV", NULL };
+	/* Names that make a program load code, run another one, or trust and show something else: an operator may set them in a table's env,
+	 * the agent may not tell a tool that was permitted for something else (escapes TOOL-02). */
+	static const char *const weapons[] = { "GCONV_PATH", "LOCPATH", "NLSPATH", "GETCONF_DIR",
+		"GLIBC_TUNABLES", "MALLOC_TRACE", "HOSTALIASES", "RES_OPTIONS", "LOCALDOMAIN",
+		"OPENSSL_CONF", "OPENSSL_CONF_INCLUDE", "OPENSSL_MODULES", "OPENSSL_ENGINES",
+		"SSLKEYLOGFILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE", "CURL_HOME", "ALL_PROXY",
+		"all_proxy", "FTP_PROXY", "ftp_proxy", "RUBYLIB", "PERL5DB", "JDK_JAVA_OPTIONS",
+		"GIT_EXEC_PATH", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF",
+		"GIT_PROXY_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_TEMPLATE_DIR", "LESSOPEN",
+		"LESSCLOSE", NULL };
 
 	if (name.n == 0 || name.n > 256 || plan_env_reserved(name))
 		return false;
 	for (size_t i = 0; own[i] != NULL; i++)
 		if (sv_eq(name, sv_c(own[i])))
 			return false;
+	for (size_t i = 0; weapons[i] != NULL; i++)
+		if (sv_eq(name, sv_c(weapons[i])))
+			return false;
+	if (sv_starts(name, SV("GIT_CONFIG")))
+		return false;
 	for (size_t i = 0; i < name.n; i++) {
 		char c = name.p[i];
 		bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';

@@ -4,6 +4,7 @@
  *   crew.c      starting and ending our own worker programs         session.c   one box-shell: one command of an alias
  *   fileserver.c box-files                                          broker.c    the box's socket: aliases
  *   egress.c    box-gateway and box-dial, started on first use      decide.c    policy; record.c records
+ *   terminal.c  the operator's terminal
  */
 #pragma once
 
@@ -24,6 +25,7 @@
 #include "monitor/loop.h"
 #include "monitor/record.h"
 #include "monitor/routes.h"
+#include "monitor/terminal.h"
 
 struct dogwood_engine;
 struct monitor;
@@ -72,6 +74,7 @@ struct monitor {
 	uint32_t next_session;
 	struct sandbox *sandboxes;
 	struct sandbox *agent;
+	struct terminal terminal;
 	uint32_t next_sandbox;
 	int broker_fd;
 	struct loop_watch *broker_watch;
@@ -104,8 +107,8 @@ bool crew_hello_ok(struct ipc_msg *m, struct box_err *err);
 int crew_fatal(struct ipc_msg *m, struct box_err *err);
 /* Kill, without waiting: for workers that would complain about each other's end. */
 void crew_kill(struct crew *c);
-/* Kill and reap. The channel is the caller's to end. */
-void crew_end(struct crew *c);
+/* Kill and reap; returns the wait status. The channel is the caller's to end. */
+int crew_end(struct crew *c);
 
 /* fileserver.c */
 int fileserver_start(struct monitor *m, struct box_err *err);

@@ -2,6 +2,7 @@
  * (box-config-and-policy 4.3). Each step may refuse the box; nothing foreign is started before all of them have passed. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -28,7 +29,10 @@
 
 #define SYSTEM_ROOTS "/etc/ssl/certs/ca-certificates.crt"
 #define STOP_MS      1000 /* between SIGTERM and SIGKILL */
-#define SPARE_MS     25   /* from the start of the agent to that of the first shell in reserve */
+
+#define SOCKET_LINES_MAX   20
+#define SOCKET_ENTRIES_MAX 20000
+#define SPARE_MS           25 /* from the start of the agent to that of the first shell in reserve */
 
 struct run {
 	const struct monitor_options *o;
@@ -224,6 +228,10 @@ static void on_signal(void *arg, uint32_t events)
 			sandbox_signal_agent(m, sig);
 			continue;
 		}
+		if (sig == SIGCONT) { /* fg of a box that ran on in the background */
+			terminal_give(&m->terminal);
+			continue;
+		}
 		/* SIGTERM, SIGHUP: the run is over; the agent gets a moment. */
 		sandbox_signal_agent(m, SIGTERM);
 		if (m->stop_signal == 0 && loop_after(m->loop, STOP_MS, kill_agent, m) == NULL)
@@ -234,7 +242,7 @@ static void on_signal(void *arg, uint32_t events)
 
 static int watch_signals(struct run *r, struct box_err *err)
 {
-	static const int caught[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
+	static const int caught[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCONT };
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -325,6 +333,7 @@ static int start(struct run *r, struct box_err *err)
 	log_line("starting workload");
 	if (disclose(r, err) != 0)
 		return -1;
+	terminal_open(&m->terminal);
 	if (sandbox_start_agent(m, err) != 0)
 		return -1;
 	/* What the agent will need first is started beside it, a little later: an agent that ends at once never pays. */
@@ -347,6 +356,42 @@ static int explain(struct run *r, struct box_err *err)
 	return 0;
 }
 
+/* Unix sockets below what is granted (escapes SOCK-01): no mount and no Landlock rule stops connect(2), so they are said. */
+struct socket_lines {
+	const struct plan_process *proc;
+	size_t left;
+};
+
+static void print_socket(void *arg, const char *path)
+{
+	struct socket_lines *l = arg;
+	AUTO_BUF text = buf_with((size_t)4 * PATH_MAX);
+
+	if (l->left == 0)
+		return;
+	l->left--;
+	buf_put_escaped(&text, sv_c(path));
+	log_warn(SV_FMT ": may connect to the socket " SV_FMT, SV_ARG(l->proc->table),
+	    SV_ARG(buf_sv(&text)));
+	if (l->left == 0)
+		log_warn("and perhaps more sockets: %d are shown", SOCKET_LINES_MAX);
+}
+
+static void print_sockets(const struct plan *p)
+{
+	/* Together SOCKET_ENTRIES_MAX entries are looked at, about 10 ms: no process takes the others' share. */
+	const size_t each = SOCKET_ENTRIES_MAX / (p->tools_n + 1);
+	struct socket_lines l = { .left = SOCKET_LINES_MAX };
+
+	for (size_t i = 0; i <= p->tools_n; i++) {
+		l.proc = i < p->tools_n ? &p->tools[i] : p->agent;
+		if (!contain_sockets(l.proc, each, print_socket, &l))
+			log_debug(SV_FMT ": only the first %zu names below its paths were searched "
+			                 "for sockets",
+			    SV_ARG(l.proc->table), each);
+	}
+}
+
 static void print_head(struct run *r)
 {
 	AUTO_BUF stores = buf_with((size_t)1 << 20);
@@ -359,6 +404,7 @@ static void print_head(struct run *r)
 	print_block(&stores);
 	for (size_t i = 0; i < r->plan.warnings_n; i++)
 		log_warn("%s", r->plan.warnings[i]);
+	print_sockets(&r->plan);
 	policy_print_warnings(&r->m);
 }
 
@@ -392,6 +438,7 @@ static void stop(struct run *r)
 	m->stopping = true;
 	if (m->loop != NULL) {
 		sandboxes_end(m);
+		terminal_take(&m->terminal); /* the agent is gone */
 		sessions_end(m);
 		broker_close(m);
 		egress_end(m);

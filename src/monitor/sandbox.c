@@ -22,7 +22,7 @@ struct sandbox {
 	struct loop_watch *watch;
 	struct session *session; /* NULL: the agent, or a session that is over */
 	uint32_t tool;
-	bool running, tty;
+	bool running;
 };
 
 static const char *const alias_names[] = { "sh", "bash", "zsh" };
@@ -88,11 +88,11 @@ static void stopped(struct sandbox *s)
 {
 	struct box_err err = { 0 };
 
-	if (s->m->agent != s || !s->tty)
+	if (s->m->agent != s || !s->m->terminal.ours)
 		return;
-	(void)tcsetpgrp(
-	    STDIN_FILENO, getpgrp()); /* SIGTTOU is ignored; failure leaves it with the agent */
-	(void)raise(SIGSTOP);         /* we go on when the shell says fg */
+	terminal_take(&s->m->terminal);
+	(void)raise(SIGSTOP); /* we go on when the shell says fg or bg */
+	terminal_give(&s->m->terminal);
 	if (launch_signal(&s->child, SIGCONT, &err) != 0)
 		log_warn("cannot continue the agent: %s", err.msg);
 }
@@ -208,11 +208,9 @@ static struct sandbox *start(struct monitor *m, const struct start *st, struct b
 		(void)box_nomem(err, "a sandbox"); /* always -1 */
 		return NULL;
 	}
-	*s = (struct sandbox){ .m = m,
-		.proc = st->proc,
-		.child = LAUNCH_CHILD_INIT,
-		.tty = st->tty,
-		.id = m->next_sandbox++ };
+	*s = (struct sandbox){
+		.m = m, .proc = st->proc, .child = LAUNCH_CHILD_INIT, .id = m->next_sandbox++
+	};
 	if (config_recheck(st->proc, err) != 0 || build_spec(m, st, &arena, &spec, err) != 0 ||
 	    launch_start(launcher, &spec, st->stdio, &s->child, err) != 0) {
 		sandbox_spec_fini(&spec);
@@ -239,10 +237,13 @@ int sandbox_start_agent(struct monitor *m, struct box_err *err)
 	struct start st = { .proc = m->plan->agent,
 		.stdio = stdio,
 		.cwd = m->plan->agent->workspace.p,
-		.tty = isatty(STDIN_FILENO) == 1 && tcgetpgrp(STDIN_FILENO) == getpgrp() };
+		.tty = m->terminal.ours };
 
 	m->agent = start(m, &st, err);
-	return m->agent != NULL ? 0 : -1;
+	if (m->agent == NULL)
+		return -1;
+	terminal_given(&m->terminal);
+	return 0;
 }
 
 int sandbox_explain(

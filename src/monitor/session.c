@@ -3,8 +3,10 @@
  * monitor/proto.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +26,8 @@
 #define CHANS_MAX    1024 /* subshells of one session at a time */
 #define TOOLS_MAX    256  /* programs of one session at a time */
 #define HANGUP_MS    1000
+#define REAP_MS      2000 /* from the end of a shell's channels to that of its process */
+#define WARNINGS_MAX 20   /* of one run */
 
 struct shell_chan {
 	struct shell_chan *next;
@@ -53,6 +57,8 @@ struct session {
 	size_t tools_n;
 	uint32_t next_tool;
 	struct loop_timer *kill_timer;
+	struct loop_watch *reaped; /* its channels are gone, its process is about to be */
+	bool broken;               /* a channel broke the rules */
 	sv traceparent;
 	struct arena arena; /* of the command */
 };
@@ -77,6 +83,25 @@ static void tool_drop(struct session *s, struct tool *t)
 	}
 }
 
+/* The shell ended without a status of the command. By a signal (`kill -9 $$`, a limit, a fault of ours): its caller sees what it would see of any shell. The
+ * worker's first process is a reaper that reports 128+n (contain/reap.h). */
+static void died(struct session *s)
+{
+	struct pollfd p = { .fd = s->crew.pidfd, .events = POLLIN };
+	bool over = !s->broken && poll(&p, 1, 0) == 1;
+	int status = crew_end(&s->crew);
+	int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+
+	if (!over || code <= 128) {
+		alias_refuse(s->alias, "the shell ended before the command did");
+		return;
+	}
+	if ((code == 128 + SIGSEGV || code == 128 + SIGABRT || code == 128 + SIGSYS) &&
+	    s->m->alias_warnings++ < WARNINGS_MAX)
+		log_warn("a shell was ended by signal %d", code - 128);
+	alias_exit(s->alias, code);
+}
+
 /* Everything of the session ends. Its channels are gone already. */
 static void session_free(struct session *s)
 {
@@ -91,17 +116,49 @@ static void session_free(struct session *s)
 	}
 	if (m->spare == s)
 		m->spare = NULL;
+	if (s->reaped != NULL)
+		loop_unwatch(m->loop, s->reaped);
 	decide_owner_end(m->decider, &s->owner);
 	sandbox_end_session(m, s);
 	while (s->tools != NULL)
 		tool_drop(s, s->tools);
 	if (s->kill_timer != NULL)
 		loop_cancel(m->loop, s->kill_timer);
-	crew_end(&s->crew);
 	if (s->alias != NULL)
-		alias_refuse(s->alias, "the shell ended before the command did");
+		died(s);
+	(void)crew_end(&s->crew); /* nobody is left who would see its status */
 	arena_free(&s->arena);
 	free(s);
+}
+
+static void on_reaped(void *arg, uint32_t events)
+{
+	(void)events;
+	session_free(arg);
+}
+
+static void on_reap_timer(void *arg)
+{
+	struct session *s = arg;
+
+	s->kill_timer = NULL; /* the loop frees a timer that ran */
+	session_free(s);
+}
+
+/* The last channel is gone. When somebody waits for the status, so do we, for a moment. */
+static void session_over(struct session *s)
+{
+	struct loop *loop = s->m->loop;
+	struct box_err err = { 0 };
+
+	if (s->alias != NULL && !s->broken && !s->m->stopping && s->kill_timer == NULL) {
+		s->reaped = loop_watch(loop, s->crew.pidfd, EPOLLIN, on_reaped, s, &err);
+		s->kill_timer =
+		    s->reaped != NULL ? loop_after(loop, REAP_MS, on_reap_timer, s) : NULL;
+		if (s->kill_timer != NULL)
+			return;
+	}
+	session_free(s);
 }
 
 static void on_end(void *ctx, const char *why)
@@ -109,8 +166,10 @@ static void on_end(void *ctx, const char *why)
 	struct shell_chan *c = ctx;
 	struct session *s = c->session;
 
-	if (why != NULL)
+	if (why != NULL) {
+		s->broken = true;
 		log_warn("a shell was ended: %s", why);
+	}
 	for (struct tool *t = s->tools; t != NULL; t = t->next)
 		if (t->asker == c)
 			t->asker = NULL;
@@ -126,7 +185,7 @@ static void on_end(void *ctx, const char *why)
 			chan_end(o->chan);
 	free(c);
 	if (s->chans == NULL)
-		session_free(s);
+		session_over(s);
 }
 
 /* ---------------------------------------------------------------------------- requests */
@@ -637,6 +696,19 @@ void session_signal(struct session *s, int sig)
 {
 	AUTO_BUF b = buf_with(8);
 
+	/* The shell's first process passes it to the command's group (contain/reap.h), whatever the shell waits for: a FIFO, a substitution, its input. */
+	if (s->crew.ready) {
+		/* A stopped shell cannot stop or continue its programs. */
+		for (struct tool *t = s->tools; t != NULL; t = t->next)
+			if (sig == SIGTSTP || sig == SIGCONT)
+				sandbox_signal_tool(s->m, s, t->id, sig == SIGTSTP ? SIGSTOP : sig);
+		if (pidfd_send_signal(s->crew.pidfd, sig, NULL, 0) != 0 && errno != ESRCH)
+			log_warn("cannot signal a shell: %s", box_strerror(errno));
+		return;
+	}
+	/* A shell that is still starting: in the order of its frames. It could not read that it goes on again. */
+	if (sig == SIGTSTP || sig == SIGCONT)
+		return;
 	buf_put_byte(&b, (uint8_t)sig);
 	chan_send(s->crew.chan, SHELL_SIGNAL, 0, &b, NULL, 0);
 }
@@ -670,9 +742,14 @@ void sessions_drain(struct monitor *m)
 
 void sessions_end(struct monitor *m)
 {
-	for (struct session *s = m->sessions; s != NULL; s = s->next) {
+	struct session *next;
+
+	for (struct session *s = m->sessions; s != NULL; s = next) {
+		next = s->next;
 		s->alias = NULL;
 		for (struct shell_chan *c = s->chans; c != NULL; c = c->next)
 			chan_end(c->chan);
+		if (s->chans == NULL)
+			session_free(s);
 	}
 }
