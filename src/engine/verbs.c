@@ -288,8 +288,8 @@ int dogwood_engine_batch(dogwood_engine *e, const struct dogwood_verb *verb, siz
 	(void)pthread_mutex_unlock(&e->lock);
 	f.old = old;
 	if (old == NULL) {
-		(void)box_fail(
-		    &b, BOX_ECONFIG, 0, "no policy set installed \342\200\224 apply one via the control plane");
+		(void)box_fail(&b, BOX_ECONFIG, 0,
+		    "no policy set installed \342\200\224 apply one via the control plane");
 		rc = eng_error(err, DOGWOOD_ENOPOLICY, &b);
 	} else {
 		rc = n == 0 ? 0 : run(e, &f, verb, n, &here, err);
