@@ -28,7 +28,7 @@ struct dw_diag {
 	sv message;
 	sv file;               /* the name given for the source */
 	size_t start, len;     /* byte range in that source; len 0: no place */
-	uint32_t line, column; /* from 1; column counts bytes; 0 = no place */
+	uint32_t line, column; /* from 1; column counts code points; 0 = no place */
 	sv line_text;          /* the line it stands in, for the caret */
 	sv help;               /* what would be right; empty when there is nothing to add */
 	int32_t rule;          /* 0-based rule, -1 when it belongs to none */
