@@ -67,26 +67,30 @@ static void unsolicited(struct shell *sh, struct ipc_msg *m)
 bool sh_mon_pump(struct shell *sh)
 {
 	struct pollfd p = { .fd = sh->mon_fd, .events = POLLIN };
-	AUTO_IPC_MSG m = IPC_MSG_INIT;
 	struct box_err err;
 
 	while (!sh->mon_broken && poll(&p, 1, 0) > 0) {
-		if (ipc_recv(sh->mon_fd, &m, &err) <= 0) {
+		if (ipc_recv(sh->mon_fd, &sh->msg, &err) <= 0) {
 			(void)broken(sh, "the monitor is gone");
 			return false;
 		}
-		unsolicited(sh, &m);
+		unsolicited(sh, &sh->msg);
 	}
 	return !sh->mon_broken;
 }
 
-/* Send a request and wait for its answer. 0, or -1 when the channel is gone. */
+/* Send a request and wait for its answer, which lives in sh->msg until the next. 0, or -1 when the
+ * channel is gone. One buffer is kept for all of them: a fresh one for each decision would cost
+ * more
+ * than the decision. */
 static int request(struct shell *sh, uint16_t type, const struct buf *body, const int *fds,
-    size_t nfds, struct ipc_msg *m)
+    size_t nfds, struct ipc_msg **out)
 {
 	uint32_t id = ++sh->mon_id;
+	struct ipc_msg *m = &sh->msg;
 	struct box_err err;
 
+	*out = m;
 	if (sh->mon_broken)
 		return -1;
 	if (ipc_send(sh->mon_fd, type, id, body, fds, nfds, &err) != 0) {
@@ -163,7 +167,7 @@ int sh_ask_exec(struct shell *sh, const char *program, int argc, char *const *ar
     const bool *literal, struct sh_ticket *t)
 {
 	AUTO_BUF b = buf_with(IPC_BODY_MAX);
-	AUTO_IPC_MSG m = IPC_MSG_INIT;
+	struct ipc_msg *m;
 
 	*t = (struct sh_ticket){ 0 };
 	if (!put_command(sh, &b, program, argc, argv, literal)) {
@@ -175,7 +179,7 @@ int sh_ask_exec(struct shell *sh, const char *program, int argc, char *const *ar
 	}
 	if (request(sh, MON_ASK_EXEC, &b, NULL, 0, &m) != 0)
 		return 125;
-	return verdict(sh, &m, t);
+	return verdict(sh, m, t);
 }
 
 int sh_ask_spawn(struct shell *sh, const char *program_path, int argc, char *const *argv,
@@ -183,7 +187,7 @@ int sh_ask_spawn(struct shell *sh, const char *program_path, int argc, char *con
 {
 	AUTO_BUF b = buf_with(IPC_BODY_MAX);
 	AUTO_BUF path = buf_with(MON_PATH_MAX);
-	AUTO_IPC_MSG m = IPC_MSG_INIT;
+	struct ipc_msg *m;
 
 	*t = (struct sh_ticket){ 0 };
 	sh_policy_path(sh, &path, program_path);
@@ -198,7 +202,7 @@ int sh_ask_spawn(struct shell *sh, const char *program_path, int argc, char *con
 	}
 	if (request(sh, MON_ASK_SPAWN, &b, NULL, 0, &m) != 0)
 		return 125;
-	return verdict(sh, &m, t);
+	return verdict(sh, m, t);
 }
 
 void sh_done(struct shell *sh, const struct sh_ticket *t, int status)
@@ -228,7 +232,7 @@ int sh_start_tool(struct shell *sh, const struct sh_ticket *t, int argc, char *c
     char *const *env, const char *cwd, const int fds[3], uint32_t *tool)
 {
 	AUTO_BUF b = buf_with(IPC_BODY_MAX);
-	AUTO_IPC_MSG m = IPC_MSG_INIT;
+	struct ipc_msg *m;
 	int pf[3] = { pass(sh, fds[0]), pass(sh, fds[1]), pass(sh, fds[2]) };
 	uint32_t envc = 0;
 
@@ -250,16 +254,16 @@ int sh_start_tool(struct shell *sh, const struct sh_ticket *t, int argc, char *c
 	}
 	if (request(sh, MON_START_TOOL, &b, pf, 3, &m) != 0)
 		return 125;
-	if (m.type == MON_TOOL_STARTED) {
-		*tool = rd_u32(&m.body);
-		return rd_done(&m.body) ? 0 : broken(sh, "a malformed answer");
+	if (m->type == MON_TOOL_STARTED) {
+		*tool = rd_u32(&m->body);
+		return rd_done(&m->body) ? 0 : broken(sh, "a malformed answer");
 	}
-	if (m.type != MON_TOOL_REFUSED)
+	if (m->type != MON_TOOL_REFUSED)
 		return broken(sh, "an answer of the wrong type");
 	{
 		AUTO_ARENA a = { 0 };
 
-		sh_msg(sh, "%s: %s", argv[0], sh_adup(&a, rd_str(&m.body, MON_REASON_MAX)));
+		sh_msg(sh, "%s: %s", argv[0], sh_adup(&a, rd_str(&m->body, MON_REASON_MAX)));
 	}
 	return 126;
 }

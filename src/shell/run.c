@@ -100,6 +100,7 @@ struct shell *sh_shell_new(int mon_fd, int files_fd, int devnull, const struct s
 {
 	struct shell *sh = sh_xalloc(1, sizeof(*sh));
 
+	sh->msg = (struct ipc_msg)IPC_MSG_INIT;
 	sh->mon_fd = sh_fd_high(mon_fd);
 	sh->files = files_new(sh_fd_high(files_fd));
 	sh->devnull = sh_fd_high(devnull);

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/ipc.h"
 #include "files/client.h"
 #include "shell/ast.h"
 #include "shell/cmd_table.h"
@@ -140,6 +141,7 @@ struct shell {
 	/* authority: two channels, and that is all */
 	int mon_fd;
 	uint32_t mon_id;
+	struct ipc_msg msg; /* the last answer; see ask.c */
 	struct files *files;
 	int devnull; /* opened before confinement, or -1 */
 	bool first;  /* the process that the alias waits for */
