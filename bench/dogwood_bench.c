@@ -1,5 +1,6 @@
-/* In-memory decisions: the workloads of local-engine.md 18.1 and 18.2 without a disk. Every case says how many of its probes were allowed, since a probe that never comes out both ways
- * measures nothing. */
+/* In-memory decisions: the workloads of local-engine.md 18.1 and 18.2 without a disk. Every case
+ * says how many of its probes were allowed, since a probe that never comes out both ways measures
+ * nothing. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

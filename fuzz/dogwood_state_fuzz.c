@@ -1,4 +1,5 @@
-/* Stored monitor state: damaged bytes are refused or give a state that saves and steps. The first byte picks whether the input is a patch to a good state. */
+/* Stored monitor state: damaged bytes are refused or give a state that saves and steps. The first
+ * byte picks whether the input is a patch to a good state. */
 #include "dogwood/monitor.h"
 
 #include "base/ban.h"

@@ -1,4 +1,5 @@
-/* Putting a monitor together: the instances of all relations of all leaves, by birth, and who wants which events. */
+/* Putting a monitor together: the instances of all relations of all leaves, by birth, and who wants
+ * which events. */
 #include <stdlib.h>
 
 #include "dogwood/monitor_impl.h"
@@ -275,7 +276,8 @@ static struct dw_inst **index_slot(const struct dwm *m, struct buf *key, sv iden
 	return buf_ok(key) ? dw_table_find(&m->index, buf_sv(key)) : NULL;
 }
 
-/* The instance of a relation for a birth, made if need be, after those its filters ask. NULL without memory. */
+/* The instance of a relation for a birth, made if need be, after those its filters ask. NULL
+ * without memory. */
 static struct dw_inst *get_inst(
     struct dwm *m, uint32_t number, uint64_t born, const struct dwm *from)
 {
@@ -289,7 +291,8 @@ static struct dw_inst *get_inst(
 	if (x == NULL)
 		return NULL;
 	x->rel = r;
-	/* What was born at this very moment holds nothing yet, and was perhaps made for shorter windows: it is made anew. */
+	/* What was born at this very moment holds nothing yet, and was perhaps made for shorter
+	 * windows: it is made anew. */
 	old = from != NULL && born < m->core->gseq ? index_slot(from, &m->key, r->identity, born)
 	                                           : NULL;
 	if (old != NULL) {

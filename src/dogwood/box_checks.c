@@ -30,7 +30,8 @@ static void report(struct chk *k, enum dw_severity sev, size_t rule, const struc
 	dw_diags_add(k->d, &x, k->s->source_name, k->s->src.text, at);
 }
 
-/* `rule @id("x")`, or `the permit rule with no @id (rule 1)`; with_number adds ` (rule 1)` to the former. */
+/* `rule @id("x")`, or `the permit rule with no @id (rule 1)`; with_number adds ` (rule 1)` to the
+ * former. */
 static void put_rule(struct chk *k, struct buf *b, size_t i, bool with_number)
 {
 	const struct dw_rule *r = &k->s->rules[i];

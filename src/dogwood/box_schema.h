@@ -1,5 +1,6 @@
-/* box_schema: what an agent in a box can do, as data: the action schema and the event schema that Box's policies are checked against (box-config-and-policy.md 2.1, 2.2;
- * dogwood-language.md 9.4). A box adds the actions generated for its MCP tools to the text. */
+/* box_schema: what an agent in a box can do, as data: the action schema and the event schema that
+ * Box's policies are checked against (box-config-and-policy.md 2.1, 2.2; dogwood-language.md 9.4).
+ * A box adds the actions generated for its MCP tools to the text. */
 #pragma once
 
 /* Ten actions of namespace Box, their exact types, no action groups. Cedar schema, human syntax. */

@@ -399,7 +399,8 @@ static void key_path(struct buf *b, const sv *v, uint32_t n)
 	}
 }
 
-/* A variable is named by its binder's number, so that a rule keeps its history when text before a macro call moves. */
+/* A variable is named by its binder's number, so that a rule keeps its history when text before a
+ * macro call moves. */
 static void key_var(struct buf *b, uint32_t slot, sv name)
 {
 	if (slot != DW_NO_SLOT) {

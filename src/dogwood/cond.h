@@ -1,7 +1,9 @@
-/* cond: the tree of one temporal condition (dogwood-language.md 4). Made by tparse.h, rewritten once by macro expansion and by pins, checked by safety.h and typecheck.h, and then
- * compiled by plan.h. Nodes live in an arena; names and texts borrow from the source or from that arena.
+/* cond: the tree of one temporal condition (dogwood-language.md 4). Made by tparse.h, rewritten
+ * once by macro expansion and by pins, checked by safety.h and typecheck.h, and then compiled by
+ * plan.h. Nodes live in an arena; names and texts borrow from the source or from that arena.
  *
- * Before macro expansion a tree may hold CALL and PARAM nodes and names that begin with a sigil; `dw_cond_closed` says whether any is left. */
+ * Before macro expansion a tree may hold CALL and PARAM nodes and names that begin with a sigil;
+ * `dw_cond_closed` says whether any is left. */
 #pragma once
 
 #include "base/arena.h"
@@ -16,7 +18,8 @@ enum dw_cmp { DW_LT, DW_LE, DW_EQ, DW_NE, DW_GE, DW_GT };
 /* The declared type of a variable. */
 enum dw_vtype { DW_T_TIMEPOINT, DW_T_LONG, DW_T_STRING, DW_T_BOOL, DW_T_DECIMAL, DW_T_NAMED };
 
-/* A variable as it is bound. `slot` is set by dw_cond_resolve: one number for each binder of a leaf. */
+/* A variable as it is bound. `slot` is set by dw_cond_resolve: one number for each binder of a
+ * leaf. */
 struct dw_binder {
 	sv name; /* "u"; "?a" and "$t" in macro bodies; "t$57" after expansion */
 	enum dw_vtype type;
@@ -53,7 +56,8 @@ struct dw_agg {
 	const struct dw_unit *unit; /* as in struct dw_cond */
 };
 
-/* A call of a macro; argument i is a window, a condition, a term, or (a bare call or parameter) either of the last two or all. */
+/* A call of a macro; argument i is a window, a condition, a term, or (a bare call or parameter)
+ * either of the last two or all. */
 struct dw_call_arg {
 	struct dw_window *window;
 	struct dw_cond *cond;
@@ -78,8 +82,8 @@ struct dw_term {
 		struct {
 			const sv *v;
 			uint32_t n;
-			uint32_t
-			    req; /* set by dw_cond_resolve: number of this request term in the leaf */
+			/* set by dw_cond_resolve: number of this request term in the leaf */
+			uint32_t req;
 		} path;
 		struct {
 			sv name;
@@ -134,12 +138,13 @@ enum dw_cond_kind {
 struct dw_cond {
 	enum dw_cond_kind kind;
 	struct cedar_span at;
-	/* Set by dw_cond_resolve: number of the node in its leaf, and the slots it uses without binding them itself. */
+	/* Set by dw_cond_resolve: number of the node in its leaf, and the slots it uses without
+	 * binding them itself. */
 	uint32_t node;
 	const uint32_t *vars;
 	uint32_t nvars;
-	const struct dw_unit *
-	    unit; /* set by plan.h: the keyed state that answers for this node at the newest timepoint */
+	/* set by plan.h: the keyed state that answers for this node at the newest timepoint */
+	const struct dw_unit *unit;
 	union {
 		struct dw_pred pred;
 		struct {
@@ -197,7 +202,8 @@ struct dw_names {
 bool dw_cond_resolve(struct arena *a, struct dw_cond *c, struct dw_names *out);
 /* No macro call, parameter or sigil is left. */
 bool dw_cond_closed(const struct dw_cond *c);
-/* The canonical text of a condition: no spans, names length-prefixed, windows in seconds, so that equal text means equal formula (local-engine.md 8.4). */
+/* The canonical text of a condition: no spans, names length-prefixed, windows in seconds, so that
+ * equal text means equal formula (local-engine.md 8.4). */
 void dw_cond_key(struct buf *b, const struct dw_cond *c);
 void dw_term_key(struct buf *b, const struct dw_term *t);
 /* The condition as Dogwood text. */

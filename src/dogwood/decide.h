@@ -1,5 +1,6 @@
-/* decide: one verdict. Temporal leaves are computed at the newest timepoint, become Booleans of the Cedar context, and Cedar decides: default deny, forbid beats permit.
- * Anything that fails before Cedar runs is a fault and denies (dogwood-language.md 7.4). */
+/* decide: one verdict. Temporal leaves are computed at the newest timepoint, become Booleans of the
+ * Cedar context, and Cedar decides: default deny, forbid beats permit. Anything that fails before
+ * Cedar runs is a fault and denies (dogwood-language.md 7.4). */
 #pragma once
 
 #include <stdbool.h>
@@ -27,8 +28,8 @@ struct dw_rule_error {
 struct dw_decision {
 	bool allow;
 	enum dw_cause cause;
-	const uint32_t *
-	    rules; /* determining rules in file order: the true forbids, or the true permits, or none */
+	/* determining rules in file order: the true forbids, or the true permits, or none */
+	const uint32_t *rules;
 	size_t nrules;
 	const struct dw_rule_error
 	    *errors; /* rules that could not be evaluated; they are skipped, the others decide */
@@ -41,7 +42,8 @@ struct dw_scratch;
 struct dw_scratch *dw_scratch_new(struct box_err *err);
 void dw_scratch_free(struct dw_scratch *s);
 
-/* Decide on event *e, which was the last one stepped into m. The set is m's. 0 with *out filled (a fault is a verdict too); -1 only when there was no memory even
- * for that: deny. m may be NULL for a set without leaves. */
+/* Decide on event *e, which was the last one stepped into m. The set is m's. 0 with *out filled (a
+ * fault is a verdict too); -1 only when there was no memory even for that: deny. m may be NULL for
+ * a set without leaves. */
 int dw_decide(struct dw_scratch *sc, const struct dw_set *set, struct dwm *m,
     const struct dw_event *e, struct dw_decision *out, struct box_err *err);

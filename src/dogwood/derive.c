@@ -26,7 +26,8 @@ static bool members(struct derive *d, const struct cedar_type *rec, struct cedar
 {
 	struct dw_field *v = ARENA_VEC(d->a, struct dw_field, rec->n_attr);
 
-	/* The action schema has its own limits on types; these bound what is made of it for each action and kind. */
+	/* The action schema has its own limits on types; these bound what is made of it for each
+	 * action and kind. */
 	if (v == NULL || depth > DW_ES_DEPTH)
 		return fail(d, at, NULL);
 	for (uint32_t i = 0; i < rec->n_attr; i++) {

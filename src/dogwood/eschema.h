@@ -1,5 +1,6 @@
-/* eschema: event schemas (.dwschema, dogwood-language.md 9) and the events they give for each action of a Cedar schema: the fields a temporal pattern may name, their types, the pins
- * that are added to patterns, and which kinds ask for a decision. */
+/* eschema: event schemas (.dwschema, dogwood-language.md 9) and the events they give for each
+ * action of a Cedar schema: the fields a temporal pattern may name, their types, the pins that are
+ * added to patterns, and which kinds ask for a decision. */
 #pragma once
 
 #include "cedar/parse.h"
@@ -59,7 +60,8 @@ struct dw_eschema {
 extern const char dw_default_events[];  /* pinned.dwschema of the reference */
 extern const char dw_unpinned_events[]; /* the same without pins */
 
-/* Read and derive. schema may be NULL: then no event is derived and fields cannot be checked. NULL after errors (in ds, "event-schema"). */
+/* Read and derive. schema may be NULL: then no event is derived and fields cannot be checked. NULL
+ * after errors (in ds, "event-schema"). */
 struct dw_eschema *dw_eschema_load(struct cedar_syms *t, struct arena *a, sv text,
     const struct cedar_schema *schema, struct cedar_diags *ds);
 const struct dw_derived *dw_eschema_event(const struct dw_eschema *s, sv ns, sv id, sv kind);

@@ -12,7 +12,8 @@ static int no_room(struct dw_eval *e)
 
 int dw_keyset_add(struct dw_keyset *s, struct arena *a, sv key)
 {
-	/* The values come from the agent, but the set lives for one decision and is bounded by the window; a fixed key makes decisions repeatable. */
+	/* The values come from the agent, but the set lives for one decision and is bounded by the
+	 * window; a fixed key makes decisions repeatable. */
 	static const struct sip_key k = { 0x6477, 0x6b73 };
 	uint64_t h = sip_hash(k, key);
 	size_t i;
@@ -399,9 +400,10 @@ static bool in_window(
 	return d >= 0 && d <= w->ticks;
 }
 
-/* For a closed operator judged at past points: line[j] is 0 (not known yet), 1 (no witness at or before j) or w + 2, the newest point w that is one. A witness of
- * `formerly φ` is where φ holds; of `φ since ψ` it is an anchor that φ has not failed after. The newest is the best for any window, so one pass over the points serves all
- * of them. */
+/* For a closed operator judged at past points: line[j] is 0 (not known yet), 1 (no witness at or
+ * before j) or w + 2, the newest point w that is one. A witness of `formerly φ` is where φ holds;
+ * of `φ since ψ` it is an anchor that φ has not failed after. The newest is the best for any
+ * window, so one pass over the points serves all of them. */
 static int witness(struct dw_eval *e, const struct dw_cond *c, size_t i, uint32_t *out)
 {
 	uint32_t *line = e->line[c->node];
@@ -513,7 +515,8 @@ static int sat_since(struct dw_eval *e, const struct dw_cond *c, size_t i, struc
 
 	if (has_line(e, c, i))
 		return by_line(e, c, c->since.w, i, k);
-	/* A left side that depends on nothing the anchor binds is the same for every anchor: one pass, ended where it fails. */
+	/* A left side that depends on nothing the anchor binds is the same for every anchor: one
+	 * pass, ended where it fails. */
 	for (uint32_t x = 0; x < c->since.left->nvars; x++)
 		fixed = fixed && e->bound[c->since.left->vars[x]];
 	if (filter)

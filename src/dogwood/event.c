@@ -70,7 +70,8 @@ static int cmp_member(const void *a, const void *b)
 
 #define SORT_HERE 24
 
-/* The members in name order: in `here` when they are few, else in *heap (to be freed). NULL without memory. */
+/* The members in name order: in `here` when they are few, else in *heap (to be freed). NULL without
+ * memory. */
 static const struct dw_member **sorted(
     const struct dw_val *v, const struct dw_member **here, const struct dw_member ***heap)
 {
@@ -160,7 +161,8 @@ static bool obj_eq(const struct dw_val *a, const struct dw_val *b)
 		return false;
 	ma = sorted(a, ha, &xa);
 	mb = sorted(b, hb, &xb);
-	/* Without memory "unequal" is no safe answer, but neither is any other: the same request fails at its next allocation. */
+	/* Without memory "unequal" is no safe answer, but neither is any other: the same request
+	 * fails at its next allocation. */
 	if (ma == NULL || mb == NULL)
 		eq = false;
 	for (size_t i = 0; eq && i < a->u.obj.n; i++)

@@ -1,8 +1,11 @@
-/* event: one thing that happened, as policy sees it. An event has two bags on purpose (dogwood-language.md 5.1): `logged` is what history
- * remembers and temporal patterns read; `context` is what the present request offers to `context.…`. A value needed on both sides stands in both.
+/* event: one thing that happened, as policy sees it. An event has two bags on purpose
+ * (dogwood-language.md 5.1): `logged` is what history remembers and temporal patterns read;
+ * `context` is what the present request offers to `context.…`. A value needed on both sides stands
+ * in both.
  *
- * Everything here borrows: an event and all its values live as long as the storage they were built in (an arena, a decoded record). Records come from
- * disk and from programs that embed us, so decoding is bounded in size, depth and count. */
+ * Everything here borrows: an event and all its values live as long as the storage they were built
+ * in (an arena, a decoded record). Records come from disk and from programs that embed us, so
+ * decoding is bounded in size, depth and count. */
 #pragma once
 
 #include <stdbool.h>
@@ -72,8 +75,8 @@ struct dw_event {
 	sv ns;   /* action namespace path with its type: "Box::Action" */
 	sv id;   /* action id: "fs:read" */
 	sv kind; /* "request", "response", "error", or a kind of the event schema */
-	int64_t
-	    ts; /* in the tick unit of the policy set (seconds in traces, nanoseconds in the engine) */
+	/* in the tick unit of the policy set (seconds in traces, nanoseconds in the engine) */
+	int64_t ts;
 	struct dw_uid principal, resource; /* .type.p == NULL: the event has none */
 	struct dw_val logged;              /* OBJECT (or NULL: empty) */
 	struct dw_val context; /* OBJECT (or NULL: empty); only decision events need it */
@@ -118,13 +121,15 @@ static inline bool dw_uid_is_none(const struct dw_uid *u)
 const struct dw_val *dw_get(const struct dw_val *v, sv name);
 /* The value at a dotted path of names ("input", "host"); NULL when a step is missing. */
 const struct dw_val *dw_walk(const struct dw_val *v, const sv *path, size_t n);
-/* Equality of the temporal language (5.5): same kind; decimals by number when both are valid Cedar decimals, else by text; arrays in order; objects by
- * member. Never fails. */
+/* Equality of the temporal language (5.5): same kind; decimals by number when both are valid Cedar
+ * decimals, else by text; arrays in order; objects by member. Never fails. */
 bool dw_val_eq(const struct dw_val *a, const struct dw_val *b);
-/* The bytes under which equal values (dw_val_eq) are equal and unequal ones differ: keys of the monitors' tables. Appends to b; framed, so that the concatenation
- * of several keys is injective too. */
+/* The bytes under which equal values (dw_val_eq) are equal and unequal ones differ: keys of the
+ * monitors' tables. Appends to b; framed, so that the concatenation of several keys is injective
+ * too. */
 void dw_val_key(struct buf *b, const struct dw_val *v);
-/* A Cedar decimal (-?digits.digits, 1 to 4 fraction digits, in range) as value times 10 000. false: not one. */
+/* A Cedar decimal (-?digits.digits, 1 to 4 fraction digits, in range) as value times 10 000. false:
+ * not one. */
 bool dw_decimal_parse(sv s, int64_t *ten_thousandths);
 /* A deep copy in an arena; false when there was no room. */
 bool dw_val_copy(struct arena *a, const struct dw_val *v, struct dw_val *out);
@@ -136,15 +141,19 @@ enum dw_event_parts {
 	DW_PUT_HISTORY = 0, /* enough to step monitors: what a recovery needs */
 	DW_PUT_ALL = 1, /* also context and entities: enough to decide again (log, why, replay) */
 };
-/* Append the stored form of *e to b (check buf_ok). Format, big-endian: u8 version 1, u8 parts, str ns, str id, str kind, u64 ts, uid principal, uid resource, value logged,
- * [value context, u32 n, n entities]. str = u32 length and bytes; uid = u8 present, [str type, str id]; value = u8 tag and payload. */
+/* Append the stored form of *e to b (check buf_ok). Format, big-endian: u8 version 1, u8 parts, str
+ * ns, str id, str kind, u64 ts, uid principal, uid resource, value logged, [value context, u32 n, n
+ * entities]. str = u32 length and bytes; uid = u8 present, [str type, str id]; value = u8 tag and
+ * payload. */
 void dw_event_put(struct buf *b, const struct dw_event *e, enum dw_event_parts parts);
-/* Read one event. Views borrow from the bytes under r, vectors live in a. Damaged or over-large input is BOX_ECORRUPT. */
+/* Read one event. Views borrow from the bytes under r, vectors live in a. Damaged or over-large
+ * input is BOX_ECORRUPT. */
 int dw_event_get(struct rd *r, struct arena *a, struct dw_event *out, struct box_err *err);
 void dw_val_put(struct buf *b, const struct dw_val *v);
 int dw_val_get(struct rd *r, struct arena *a, struct dw_val *out, struct box_err *err);
 
-/* Build records member by member: start with obj_begin, add, close. All storage in one arena; running out of room is sticky and shows in dw_rec_ok. */
+/* Build records member by member: dw_rec_in, then dw_rec_add and its kin, then dw_rec_val. All
+ * storage is in one arena; running out of room is sticky and shows in `bad`. */
 struct dw_rec {
 	struct arena *a;
 	struct dw_member *m;

@@ -1,5 +1,6 @@
-/* The stored form of events and values. Records come back from disk and from embedding programs, so the reader bounds depth and counts by the bytes that are
- * there, refuses unknown tags and repeated member names, and never trusts a length. See event.h for the format. */
+/* The stored form of events and values. Records come back from disk and from embedding programs, so
+ * the reader bounds depth and counts by the bytes that are there, refuses unknown tags and repeated
+ * member names, and never trusts a length. See event.h for the format. */
 #include <stdlib.h>
 
 #include "dogwood/event.h"
@@ -100,7 +101,8 @@ static int get(
 	case DW_ARRAY:
 	case DW_OBJECT:
 		n = rd_u32(r);
-		/* An element is a byte at least, a member five: the count is bounded by what is there. */
+		/* An element is a byte at least, a member five: the count is bounded by what is
+		 * there. */
 		if (r->bad || n > rd_left(r) / (tag == DW_ARRAY ? 1 : 5))
 			return box_fail(err, BOX_ECORRUPT, 0,
 			    "stored value: a count is larger than the record");

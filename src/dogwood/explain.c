@@ -1,5 +1,6 @@
-/* `dogwood explain`: what each leaf was compiled to, what it keeps, and what an event and a decision cost. No silent fall-back: a condition that needs the general evaluator is
- * named as such. */
+/* `dogwood explain`: what each leaf was compiled to, what it keeps, and what an event and a
+ * decision cost. No silent fall-back: a condition that needs the general evaluator is named as
+ * such. */
 #include "dogwood/set_impl.h"
 
 #include "base/ban.h"

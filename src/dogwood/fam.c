@@ -130,7 +130,8 @@ bool dw_fam_activate(struct dw_fam *f, struct dw_inst *x, sv key, int64_t ts)
 	}
 	if (!dw_insts_push(v, x))
 		return false;
-	/* One old key is looked at for each new one, so that the table does not outgrow what is held. */
+	/* One old key is looked at for each new one, so that the table does not outgrow what is
+	 * held. */
 	old = dw_table_oldest(&f->active);
 	if (old != v) {
 		f->rounds++;

@@ -21,7 +21,8 @@ struct dw_g_queue {
 	__int128 base;        /* cum of what was dropped */
 	uint32_t first, n, cap;
 };
-/* Append; drops what is beyond `keep` entries (0: no limit) or older than `before`. false without memory. */
+/* Append; drops what is beyond `keep` entries (0: no limit) or older than `before`. false without
+ * memory. */
 bool dw_queue_push(struct dw_g_queue *q, struct dw_stamp at, const int64_t *add,
     struct dw_val *vals, uint32_t keep, int64_t before);
 /* Position (from 0) of the first entry with ts >= before, and with seq >= from. */

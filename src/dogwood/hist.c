@@ -143,7 +143,8 @@ bool dw_hist_push(struct dw_hist *h, const struct dw_point *p, size_t bytes)
 {
 	if (h->first + h->n == h->cap) {
 		if (h->first >= h->n && h->first != 0) {
-			/* Half of the vector is free in front: moving costs less than what was dropped there. */
+			/* Half of the vector is free in front: moving costs less than what was
+			 * dropped there. */
 			memcpy(h->v, h->v + h->first, h->n * sizeof(*h->v));
 		} else {
 			size_t cap = h->cap != 0 ? h->cap * 2 : 16;

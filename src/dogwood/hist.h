@@ -1,5 +1,6 @@
-/* hist: the retained events of one slice of history, oldest first. Only events that a pattern of the general evaluator can match are kept with their content; when a
- * condition depends on every timepoint, the others are kept as bare stamps. */
+/* hist: the retained events of one slice of history, oldest first. Only events that a pattern of
+ * the general evaluator can match are kept with their content; when a condition depends on every
+ * timepoint, the others are kept as bare stamps. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,7 +23,8 @@ struct dw_hist {
 	size_t bytes;
 };
 
-/* One allocation holding head and logged bag of an event (no context, no entities); NULL without memory. free() it. */
+/* One allocation holding head and logged bag of an event (no context, no entities); NULL without
+ * memory. free() it. */
 struct dw_event *dw_event_keep(const struct dw_event *e, size_t *bytes);
 /* One allocation holding n values; NULL without memory. free() it. */
 struct dw_val *dw_vals_blob(const struct dw_val *const *v, uint32_t n);

@@ -1,4 +1,5 @@
-/* Definitions of macros, and expansion in Cedar expressions. The temporal half is macro_temporal.c. See macro.h. */
+/* Definitions of macros, and expansion in Cedar expressions. The temporal half is macro_temporal.c.
+ * See macro.h. */
 #include "dogwood/macro.h"
 
 #include "dogwood/macro_impl.h"
@@ -119,7 +120,8 @@ bool dw_macros_add(struct dw_macros *m, const struct cedar_source *src, bool lib
 			ok = false;
 			continue;
 		}
-		/* The policy source is added first: what the library says about its names does not count. */
+		/* The policy source is added first: what the library says about its names does not
+		 * count. */
 		if (old != NULL)
 			continue;
 		if (!parse_def(m, d, &x)) {
@@ -187,7 +189,8 @@ static struct cedar_expr *substitute(struct dw_macros *m, const struct dw_macro 
 		if (v[i] == NULL)
 			return NULL;
 	}
-	/* A new node, so that its depth is computed and checked; then everything that is not the tree is copied. */
+	/* A new node, so that its depth is computed and checked; then everything that is not the
+	 * tree is copied. */
 	e = cedar_expr_new(m->a, body->kind, &at, v, body->n_arg);
 	if (e == NULL) {
 		dw_macro_fail(

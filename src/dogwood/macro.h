@@ -1,5 +1,7 @@
-/* macro: `def cedar` and `def temporal` (dogwood-language.md 8). Expansion is purely structural: the result is checked as if it had been written by hand. Bodies may not call
- * macros, so expansion ends; its size is bounded by DW_MACRO_NODES, since an argument used twice in nested calls doubles. */
+/* macro: `def cedar` and `def temporal` (dogwood-language.md 8). Expansion is purely structural:
+ * the result is checked as if it had been written by hand. Bodies may not call macros, so expansion
+ * ends; its size is bounded by DW_MACRO_NODES, since an argument used twice in nested calls
+ * doubles. */
 #pragma once
 
 #include "cedar/parse.h"
@@ -29,10 +31,12 @@ struct dw_macros {
 /* The default library (8.1). */
 extern const char dw_default_macros[];
 
-/* Parse and add the definitions of a source. A definition of the policy source wins over one of the library; twice in one source is an error. false after an error
- * (in ds); the others are added all the same. */
+/* Parse and add the definitions of a source. A definition of the policy source wins over one of the
+ * library; twice in one source is an error. false after an error (in ds); the others are added all
+ * the same. */
 bool dw_macros_add(struct dw_macros *m, const struct cedar_source *src, bool library);
 /* Replace the macro calls below *e. false after an error. */
 bool dw_macros_cedar(struct dw_macros *m, struct cedar_expr **e);
-/* A tree of c with all calls replaced. NULL after an error: unknown macro, wrong number or kind of arguments, stray sigils. */
+/* A tree of c with all calls replaced. NULL after an error: unknown macro, wrong number or kind of
+ * arguments, stray sigils. */
 struct dw_cond *dw_macros_temporal(struct dw_macros *m, const struct dw_cond *c);

@@ -1,5 +1,6 @@
-/* Expansion of temporal macros: a copy of the tree in which each call is replaced by the macro's body, its parameters by the (already expanded) arguments, and its $binders by
- * names no source can write: `<name>$<byte offset of the call>`. See macro.h. */
+/* Expansion of temporal macros: a copy of the tree in which each call is replaced by the macro's
+ * body, its parameters by the (already expanded) arguments, and its $binders by names no source can
+ * write: `<name>$<byte offset of the call>`. See macro.h. */
 #include "dogwood/macro_impl.h"
 
 #include "base/ban.h"

@@ -1,4 +1,5 @@
-/* See monitor.h. This file: stepping a monitor, asking a leaf, carrying state over a policy change. */
+/* See monitor.h. This file: stepping a monitor, asking a leaf, carrying state over a policy change.
+ */
 #include <stdlib.h>
 
 #include "dogwood/monitor_impl.h"

@@ -10,7 +10,8 @@
 #include "dogwood/state.h"
 #include "dogwood/table.h"
 
-/* History that agrees on the universal pins (one slice when there are none). Record of core->slices. */
+/* History that agrees on the universal pins (one slice when there are none). Record of
+ * core->slices. */
 struct dw_slice {
 	uint64_t id;      /* never reused */
 	uint64_t next;    /* timepoints so far */
@@ -84,10 +85,12 @@ struct dwm {
 	struct buf key, row; /* reused */
 };
 
-/* A monitor on a core (which gets one more user). births: one a leaf, NULL: all now. States are taken over from `from` (may be NULL) where identity and birth agree. */
+/* A monitor on a core (which gets one more user). births: one a leaf, NULL: all now. States are
+ * taken over from `from` (may be NULL) where identity and birth agree. */
 struct dwm *dwm_make(const struct dw_set *set, struct dw_core *core, const uint64_t *births,
     const struct dwm *from, struct box_err *err);
-/* Note anew which instances hold which keys, after their states were filled. false without memory. */
+/* Note anew which instances hold which keys, after their states were filled. false without memory.
+ */
 bool dwm_wake(struct dwm *m);
 struct dw_core *dw_core_new(enum dwm_clock clock, struct box_err *err);
 void dw_core_drop(struct dw_core *c);

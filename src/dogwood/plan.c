@@ -1,8 +1,11 @@
 /* Recognition of keyed shapes. See plan.h.
  *
- * A body can be a unit when it is a conjunction with one leading pattern P, and each other member is one of: tp(t); a condition that does not depend on time and is judged per row at
- * the decision; a condition that P's own columns make decidable when P matches (then it is a filter, judged once, at step time). The last is exact because such a condition sees only
- * request terms and variables that equal columns of P: whatever request asks later must agree with them, or does not find the row at all. */
+ * A body can be a unit when it is a conjunction with one leading pattern P, and each other member
+ * is one of: tp(t); a condition that does not depend on time and is judged per row at the decision;
+ * a condition that P's own columns make decidable when P matches (then it is a filter, judged once,
+ * at step time). The last is exact because such a condition sees only request terms and variables
+ * that equal columns of P: whatever request asks later must agree with them, or does not find the
+ * row at all. */
 #include "dogwood/plan_impl.h"
 
 #include "base/ban.h"
@@ -41,7 +44,8 @@ static struct dw_cond *conjoin(struct pl *p, struct dw_cond *a, struct dw_cond *
 
 static bool collect_deps(struct pl *p, struct dw_rel *r, uint32_t from)
 {
-	/* Whatever was entered while the filters were planned, and what they share with earlier parts: all of it, inner first. */
+	/* Whatever was entered while the filters were planned, and what they share with earlier
+	 * parts: all of it, inner first. */
 	(void)from;
 	r->ndep = p->out->nrel;
 	r->dep = ARENA_VEC(p->a, uint32_t, r->ndep);
@@ -52,7 +56,8 @@ static bool collect_deps(struct pl *p, struct dw_rel *r, uint32_t from)
 	return true;
 }
 
-/* A body: one pattern and its side conditions, to a relation (not yet entered) and what a unit needs. plain: no rows are wanted (a negated pattern). */
+/* A body: one pattern and its side conditions, to a relation (not yet entered) and what a unit
+ * needs. plain: no rows are wanted (a negated pattern). */
 static bool plan_body(struct pl *p, struct dw_cond *body, struct dw_rel *r, struct dw_unit *u)
 {
 	struct dw_cond *const *v = body->kind == DW_C_AND ? body->all.v : &body, *c;
@@ -205,7 +210,8 @@ static bool plan_left(struct pl *p, struct dw_cond *c, struct dw_unit *u, int64_
 	if (!positive && c->kind != DW_C_NOT)
 		return false;
 	r = new_rel(p);
-	/* All variables of the left side are bound (safe range), so the pattern has no value columns. */
+	/* All variables of the left side are bound (safe range), so the pattern has no value
+	 * columns. */
 	if (r == NULL || !plan_body(p, body, r, &side) || r->nval != 0 || side.residual != NULL ||
 	    side.tp_slot != DW_NO_SLOT)
 		return false;
@@ -235,7 +241,8 @@ static bool plan_since(struct pl *p, struct dw_cond *c)
 	r->reach = c->since.w->ticks;
 	if (!dw_pl_enter(p, r, &u->main.rel))
 		return false;
-	/* The left side is judged with the anchor's row; what its residual binds comes later and is not for it. */
+	/* The left side is judged with the anchor's row; what its residual binds comes later and is
+	 * not for it. */
 	in.bound = dw_pl_copy_bools(p, p->bound, p->f->names.nslots);
 	if (in.bound == NULL)
 		return false;
@@ -309,7 +316,8 @@ static bool plan_total(struct pl *p, struct dw_agg *g, uint32_t cap, uint32_t fr
 	u->of_since = rows->kind == DW_U_SINCE;
 	u->sum = g->sum;
 	u->main.rel = at;
-	/* The rows themselves are not asked for any more: the total takes their place in the list. */
+	/* The rows themselves are not asked for any more: the total takes their place in the list.
+	 */
 	if (at == p->out->nrel - 1 && rows->main.rel >= from && at != rows->main.rel) {
 		p->out->rel[rows->main.rel] = p->out->rel[at];
 		p->out->nrel--;
@@ -346,7 +354,8 @@ static bool plan_term(struct pl *p, struct dw_term *t, const struct dw_term *oth
 	return plan_total(&in, &t->agg, needed(other), from);
 }
 
-/* Plan the nodes of c, which is judged at the newest timepoint. false only without room: a node that is not recognised keeps no unit. */
+/* Plan the nodes of c, which is judged at the newest timepoint. false only without room: a node
+ * that is not recognised keeps no unit. */
 static bool plan_cond(struct pl *p, struct dw_cond *c)
 {
 	struct dw_plan *o = p->out;
@@ -397,7 +406,8 @@ static bool plan_cond(struct pl *p, struct dw_cond *c)
 		return false;
 	if (!ok) {
 		dw_pl_clear_units(c);
-		/* Relations of the attempt go too: their filters speak of positions that are given up here. */
+		/* Relations of the attempt go too: their filters speak of positions that are given
+		 * up here. */
 		o->nrel = nrel;
 		p->rels->n = all;
 		o->positional = positional;

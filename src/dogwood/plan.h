@@ -1,8 +1,12 @@
-/* plan: which parts of a condition are answered by keyed states (local-engine.md 21.2). At load, every temporal operator and aggregate that is judged at the newest timepoint is
- * looked at: where its body is one pattern with side conditions that can be decided when the pattern matches, it becomes a unit over one or more relations. A relation is a table of what its
- * pattern matched, keyed by the fields that the condition correlates on; the request's values are never captured when an event arrives, only looked up at the decision.
+/* plan: which parts of a condition are answered by keyed states (local-engine.md 21.2). At load,
+ * every temporal operator and aggregate that is judged at the newest timepoint is looked at: where
+ * its body is one pattern with side conditions that can be decided when the pattern matches, it
+ * becomes a unit over one or more relations. A relation is a table of what its pattern matched,
+ * keyed by the fields that the condition correlates on; the request's values are never captured
+ * when an event arrives, only looked up at the decision.
  *
- * What is not recognised stays with the general evaluator. Recognition is conservative: a wrong match would change verdicts. */
+ * What is not recognised stays with the general evaluator. Recognition is conservative: a wrong
+ * match would change verdicts. */
 #pragma once
 
 #include "dogwood/cond.h"
@@ -34,11 +38,12 @@ struct dw_rel {
 	sv ns, id, ekind;
 	struct dw_col key[DW_COLS_MAX], val[DW_COLS_MAX];
 	uint32_t nkey, nval;
-	/* What a column's value is at step time, for the filters: a slot, or a request term; DW_NO_SLOT: neither. */
+	/* What a column's value is at step time, for the filters: a slot, or a request term;
+	 * DW_NO_SLOT: neither. */
 	uint32_t key_slot[DW_COLS_MAX], key_req[DW_COLS_MAX], val_slot[DW_COLS_MAX];
 	uint32_t tp_slot;
-	struct dw_arg *
-	    lit; /* fields that must equal a literal (term is a literal), or be there (a wildcard) */
+	/* fields that must equal a literal (term is a literal), or be there (a wildcard) */
+	struct dw_arg *lit;
 	uint32_t nlit;
 	struct dw_col dup[DW_COLS_MAX][2]; /* fields that must be equal */
 	uint32_t ndup;
@@ -87,7 +92,8 @@ struct dw_rels {
 	size_t nslots, used;
 };
 
-/* A whole leaf that is one question to one group of its trigger: answered without walking its tree. */
+/* A whole leaf that is one question to one group of its trigger: answered without walking its tree.
+ */
 struct dw_quick {
 	enum { DW_Q_NO, DW_Q_ONCE, DW_Q_TOTAL } is;
 	int64_t w;
@@ -106,13 +112,15 @@ struct dw_plan {
 	int64_t reach;   /* of the general nodes */
 	uint32_t units;
 	bool walks; /* a decision goes through the rows that are kept for its key */
-	const struct dw_use *
-	    trigger; /* while this relation holds nothing for the request's key, the leaf is false; NULL: unknown */
+	/* while this relation holds nothing for the request's key, the leaf is false; NULL: unknown
+	 */
+	const struct dw_use *trigger;
 	struct dw_quick quick;
 	bool bad; /* no room */
 };
 
 /* Recognise; sets the unit pointers in the leaf's tree. false: no room. */
 bool dw_plan_leaf(struct arena *a, struct dw_rels *rels, struct dw_leaf_impl *f);
-/* Does the truth of c depend on which events lie between those its patterns match? past: c is judged at past points. */
+/* Does the truth of c depend on which events lie between those its patterns match? past: c is
+ * judged at past points. */
 bool dw_sees_all(const struct dw_cond *c, bool past);

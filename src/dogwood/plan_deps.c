@@ -1,4 +1,5 @@
-/* What a condition depends on: time, request terms, slots; and which of its parts have units. See plan_impl.h. */
+/* What a condition depends on: time, request terms, slots; and which of its parts have units. See
+ * plan_impl.h. */
 #include "dogwood/plan_impl.h"
 
 #include "base/ban.h"

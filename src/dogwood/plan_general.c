@@ -1,4 +1,5 @@
-/* What is left for the general evaluator: its reach, and whether it depends on every timepoint. See plan.h. */
+/* What is left for the general evaluator: its reach, and whether it depends on every timepoint. See
+ * plan.h. */
 #include "dogwood/plan_impl.h"
 
 #include "base/ban.h"
@@ -28,7 +29,8 @@ bool dw_sees_all(const struct dw_cond *c, bool past)
 	case DW_C_NOT:
 		return past || dw_sees_all(c->neg, past);
 	case DW_C_FORMERLY:
-		/* Judged at a past point that nothing guards, its window begins at that point's own time. */
+		/* Judged at a past point that nothing guards, its window begins at that point's own
+		 * time. */
 		return past || dw_sees_all(c->once.body, true);
 	case DW_C_PREVIOUS:
 		return true;

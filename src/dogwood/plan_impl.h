@@ -29,7 +29,8 @@ bool dw_pl_all_units(const struct dw_cond *c);
 void dw_pl_clear_units(struct dw_cond *c);
 /* plan_rel.c: relations. */
 bool *dw_pl_copy_bools(struct pl *p, const bool *v, size_t n);
-/* Columns of a pattern under the slots bound outside. false: not a shape for a relation, or no room. */
+/* Columns of a pattern under the slots bound outside. false: not a shape for a relation, or no
+ * room. */
 bool dw_pl_columns(struct pl *p, const struct dw_pred *pr, struct dw_rel *r, struct dw_use *use);
 /* Enter a finished relation in the set's list and the leaf's; *at is its position in the latter. */
 bool dw_pl_enter(struct pl *p, struct dw_rel *r, uint32_t *at);

@@ -1,4 +1,5 @@
-/* One pattern to a relation: its columns, its identity, the lists of the set and of the leaf. See plan_impl.h. */
+/* One pattern to a relation: its columns, its identity, the lists of the set and of the leaf. See
+ * plan_impl.h. */
 #include "dogwood/plan_impl.h"
 
 #include "base/hash.h"
@@ -133,7 +134,8 @@ static void put_col(struct buf *b, const struct dw_col *c)
 	}
 }
 
-/* The identity of a relation: everything that decides what it holds, nothing that only says who asks. */
+/* The identity of a relation: everything that decides what it holds, nothing that only says who
+ * asks. */
 static bool identify(struct pl *p, struct dw_rel *r)
 {
 	AUTO_BUF b = buf_with((size_t)1 << 22);
@@ -171,7 +173,8 @@ static bool identify(struct pl *p, struct dw_rel *r)
 		put_col(&b, &r->dup[i][0]);
 		put_col(&b, &r->dup[i][1]);
 	}
-	/* Filters speak of slots and request terms: they mean the same only where these stand for the same columns. */
+	/* Filters speak of slots and request terms: they mean the same only where these stand for
+	 * the same columns. */
 	for (uint32_t i = 0; i < r->nfilter; i++) {
 		buf_put_byte(&b, 'f');
 		dw_cond_key(&b, r->filter[i]);

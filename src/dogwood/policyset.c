@@ -1,7 +1,8 @@
 /* Loading a policy set. See policyset.h.
  *
- * The stages follow dogwood-language.md 7.1: parse everything (all errors at once), expand macros, refuse what is not enabled, add pins, number, check ranges, check against
- * the schemas, compile. A stage that finds an error ends the load, since what comes after would only repeat it. */
+ * The stages follow dogwood-language.md 7.1: parse everything (all errors at once), expand macros,
+ * refuse what is not enabled, add pins, number, check ranges, check against the schemas, compile. A
+ * stage that finds an error ends the load, since what comes after would only repeat it. */
 #include <stdlib.h>
 
 #include "cedar/validate.h"
@@ -473,7 +474,8 @@ static bool compile(struct dw_loader *l)
 	}
 	for (size_t i = 0; i < s->nrules; i++)
 		link[i].policy = &s->src.policy[i];
-	/* Only leaves that name what they wait for are worth waiting for; the others are asked when a rule comes to them. Cedar takes a leaf without a type as one that may gate. */
+	/* Only leaves that name what they wait for are worth waiting for; the others are asked when
+	 * a rule comes to them. Cedar takes a leaf without a type as one that may gate. */
 	for (size_t i = 0; i < s->nleaves; i++)
 		s->leaves[i].cedar->type = s->leaves[i].plan.trigger != NULL ? NULL : &boolean;
 	s->policies = cedar_policies_new(s->syms, link, s->nrules, &o, l->ds);

@@ -1,7 +1,9 @@
-/* Range restriction and order of binding. See safety.h; the rule numbers are those of dogwood-language.md 6.1.
+/* Range restriction and order of binding. See safety.h; the rule numbers are those of
+ * dogwood-language.md 6.1.
  *
- * RR(φ) are the variables a condition surely binds; free(φ) those it uses without binding them itself; ρ (`bound`) those bound by what stands before. Sets of
- * names are small vectors: a condition has a handful of variables. */
+ * RR(φ) are the variables a condition surely binds; free(φ) those it uses without binding them
+ * itself; ρ (`bound`) those bound by what stands before. Sets of names are small vectors: a
+ * condition has a handful of variables. */
 #include "dogwood/safety.h"
 
 #include "base/ban.h"
@@ -565,7 +567,8 @@ bool dw_safety(struct arena *a, const struct dw_cond *c, struct cedar_diags *ds)
 	walk(&k, RULE_NAMES, c);
 	walk(&k, RULE_EXISTS, c);
 	if (!k.bad) {
-		/* A variable that is bound nowhere at all is rule 6's business, not 4b's, unless an aggregate holds it. */
+		/* A variable that is bound nowhere at all is rule 6's business, not 4b's, unless an
+		 * aggregate holds it. */
 		outer_cond(&k, &none, c);
 	}
 	walk(&k, RULE_AGG, c);

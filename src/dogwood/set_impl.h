@@ -1,4 +1,5 @@
-/* The inside of a policy set: shared by the loader, the monitor and the decision. Not for embedders. */
+/* The inside of a policy set: shared by the loader, the monitor and the decision. Not for
+ * embedders. */
 #pragma once
 
 #include "cedar/eval.h"

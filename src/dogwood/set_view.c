@@ -205,7 +205,8 @@ sv dw_set_pin(const struct dw_set *s, size_t i)
 
 void dw_set_correspond(const struct dw_set *now, const struct dw_set *old, int32_t *map)
 {
-	/* Quadratic in the worst case only for rules that share neither id nor place; a policy file that is edited keeps most of both. */
+	/* Quadratic in the worst case only for rules that share neither id nor place; a policy file
+	 * that is edited keeps most of both. */
 	size_t hint = 0;
 	bool *used = calloc(old->nrules != 0 ? old->nrules : 1, sizeof(bool));
 

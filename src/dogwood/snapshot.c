@@ -1,6 +1,8 @@
-/* The stored form of a monitor's state. Big-endian (rd/buf), no pointers, records in the order of their last touch, so equal state gives equal bytes.
+/* The stored form of a monitor's state. Big-endian (rd/buf), no pointers, records in the order of
+ * their last touch, so equal state gives equal bytes.
  *
- * It is read back from disk: everything is bounded by what is there and checked against the set; a mismatch is BOX_ECORRUPT, never a guess. */
+ * It is read back from disk: everything is bounded by what is there and checked against the set; a
+ * mismatch is BOX_ECORRUPT, never a guess. */
 #include <stdlib.h>
 
 #include "dogwood/monitor_impl.h"

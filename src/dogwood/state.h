@@ -1,8 +1,11 @@
-/* state: what relations hold (plan.h), and how units ask them. A state is the data of one relation since one birth; it is shared by all leaves born then that use an equal relation, and
- * by monitors of successive policy sets (reference counted: of two monitors that share, only one is stepped on).
+/* state: what relations hold (plan.h), and how units ask them. A state is the data of one relation
+ * since one birth; it is shared by all leaves born then that use an equal relation, and by monitors
+ * of successive policy sets (reference counted: of two monitors that share, only one is stepped
+ * on).
  *
- * Cost: an event touches the states whose pattern matches it, each in expected constant time (one hash of the key); a decision asks one key. Expiry is amortised: every
- * touch drops at most a few stale keys. */
+ * Cost: an event touches the states whose pattern matches it, each in expected constant time (one
+ * hash of the key); a decision asks one key. Expiry is amortised: every touch drops at most a few
+ * stale keys. */
 #pragma once
 
 #include "base/rd.h"
@@ -52,8 +55,8 @@ struct dw_now {
 };
 /* Does an event match the pattern and its literals? Side conditions are not asked. */
 bool dw_rel_matches(const struct dw_rel *r, const struct dw_event *e);
-/* Take in an event if it matches. scratch is reset; key and row are reused. 2: there is a new group, under *key; 1: taken; 0: it does not
- * match; -1 without memory. */
+/* Take in an event if it matches. scratch is reset; key and row are reused. 2: there is a new
+ * group, under *key; 1: taken; 0: it does not match; -1 without memory. */
 int dw_inst_step(struct dw_inst *x, const struct dw_now *now, struct arena *scratch,
     struct buf *key, struct buf *row, struct box_err *err);
 

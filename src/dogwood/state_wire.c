@@ -1,5 +1,5 @@
-/* The stored form of states: groups in the order of their last touch. Read back from disk, so bounded and checked: stamps and timepoints must rise, counts are limited by what is
- * there. */
+/* The stored form of states: groups in the order of their last touch. Read back from disk, so
+ * bounded and checked: stamps and timepoints must rise, counts are limited by what is there. */
 #include <stdlib.h>
 
 #include "dogwood/group.h"

@@ -1,5 +1,6 @@
-/* table: byte strings to fixed-size records, with a list of the records in order of last touch, so that what is stale can be dropped from one end a few at a time. Keys hold
- * values chosen by agents: the hash is SipHash under a key of the table's own. */
+/* table: byte strings to fixed-size records, with a list of the records in order of last touch, so
+ * that what is stale can be dropped from one end a few at a time. Keys hold values chosen by
+ * agents: the hash is SipHash under a key of the table's own. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,9 @@
 /* The parser of temporal conditions. See tparse.h.
  *
- * The grammar is written as ordered alternatives with `comparison` first; here one look at the tokens behind a name or a parenthesis decides instead, so nothing is
- * read twice. A unit is what a conjunct may begin with: a term (then a comparison operator must follow), a condition, or a macro call or parameter, which may be
- * either. */
+ * The grammar is written as ordered alternatives with `comparison` first; here one look at the
+ * tokens behind a name or a parenthesis decides instead, so nothing is read twice. A unit is what a
+ * conjunct may begin with: a term (then a comparison operator must follow), a condition, or a macro
+ * call or parameter, which may be either. */
 #include "dogwood/tparse_impl.h"
 
 #include "base/ban.h"

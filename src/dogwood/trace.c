@@ -74,7 +74,8 @@ static size_t put_utf8(char *p, uint32_t c)
 	return 4;
 }
 
-/* Decode one escape at s.p[*i] == '\\'; an unknown one passes through unchanged. Returns bytes written. */
+/* Decode one escape at s.p[*i] == '\\'; an unknown one passes through unchanged. Returns bytes
+ * written. */
 static size_t escape(sv s, size_t *i, char *out)
 {
 	static const char from[] = "\"\\'ntr0", to[] = "\"\\'\n\t\r\0";
@@ -160,7 +161,8 @@ static sv word(struct rdr *r)
 	}
 }
 
-/* ident { "::" ident } "::" string; the last segment may be missing its string: then *id.p is NULL and *type is the path. */
+/* ident { "::" ident } "::" string; the last segment may be missing its string: then *id.p is NULL
+ * and *type is the path. */
 static int entity(struct rdr *r, struct dw_uid *out)
 {
 	sv start = r->s, w = word(r);
@@ -295,7 +297,8 @@ static int value(struct rdr *r, unsigned depth, struct dw_val *out)
 	return 0;
 }
 
-/* The text between the parentheses of a group whose "(" was consumed: up to the first ")" outside strings and brackets. */
+/* The text between the parentheses of a group whose "(" was consumed: up to the first ")" outside
+ * strings and brackets. */
 static int group(struct rdr *r, const char *missing, sv *out)
 {
 	unsigned depth = 0;

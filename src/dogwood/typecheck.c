@@ -1,5 +1,7 @@
-/* Checks of temporal conditions against the event and action schemas (dogwood-language.md 6.2): names, windows, entity types, paths, dependence on time, types. Each kind of
- * check is one walk over the leaf; a leaf with a finding is not judged further, since later findings would follow from it. */
+/* Checks of temporal conditions against the event and action schemas (dogwood-language.md 6.2):
+ * names, windows, entity types, paths, dependence on time, types. Each kind of check is one walk
+ * over the leaf; a leaf with a finding is not judged further, since later findings would follow
+ * from it. */
 #include "cedar/validate.h"
 #include "dogwood/set_impl.h"
 
@@ -226,7 +228,8 @@ static bool compatible(const struct type *a, const struct type *b)
 	return among(b, a->name);
 }
 
-/* The type at a context path under the present action, or NULL with a finding in the pass for paths. */
+/* The type at a context path under the present action, or NULL with a finding in the pass for
+ * paths. */
 static const struct cedar_type *context_type(struct chk *k, const struct dw_term *t, bool report)
 {
 	const struct cedar_type *ty = k->act->context;
@@ -261,7 +264,8 @@ static const struct cedar_type *context_type(struct chk *k, const struct dw_term
 	return ty;
 }
 
-/* The entity types that principal or resource can have under the present action and the scope of the rule. */
+/* The entity types that principal or resource can have under the present action and the scope of
+ * the rule. */
 static struct type scope_type(struct chk *k, const struct dw_term *t)
 {
 	const struct cedar_policy *p = &k->s->src.policy[k->leaf->pub.rule];

@@ -1,4 +1,5 @@
-/* Asking states at a decision (or, for nested conditions, when an outer pattern matches). See state.h. */
+/* Asking states at a decision (or, for nested conditions, when an outer pattern matches). See
+ * state.h. */
 #include "dogwood/group.h"
 
 #include "base/ban.h"
@@ -17,7 +18,8 @@ static const struct dw_inst *inst(const struct dw_eval *e, const struct dw_use *
 	return view[u->rel];
 }
 
-/* The key that the present bindings and request ask for, in e->key: 1; 0: some part has no value, so nothing matches; -1. */
+/* The key that the present bindings and request ask for, in e->key: 1; 0: some part has no value,
+ * so nothing matches; -1. */
 static int build_key(struct dw_eval *e, const struct dw_use *u, bool slice)
 {
 	struct buf *b = e->key;
@@ -66,7 +68,8 @@ static int newest(struct dw_eval *e, const struct dw_use *u, uint64_t *out)
 	return r;
 }
 
-/* From which timepoint on have all events matched a positive pattern with the present key? e->seq + 1: not even the newest. */
+/* From which timepoint on have all events matched a positive pattern with the present key? e->seq +
+ * 1: not even the newest. */
 static int run_start(struct dw_eval *e, const struct dw_use *u, uint64_t *out)
 {
 	const struct dw_g_run *g;

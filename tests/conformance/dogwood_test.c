@@ -1,5 +1,6 @@
-/* The 54 cases of Dogwood's own corpora (data/dogwood, see its README): verdicts of traces, output of `replay`, and refusals with their exact messages. The folder is read as it
- * stands: a case is whatever directory is there. */
+/* The 54 cases of Dogwood's own corpora (data/dogwood, see its README): verdicts of traces, output
+ * of `replay`, and refusals with their exact messages. The folder is read as it stands: a case is
+ * whatever directory is there. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>

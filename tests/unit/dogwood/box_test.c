@@ -1,4 +1,5 @@
-/* Box's own policies: the schema it ships, the announcement's timeline with an injected clock, and the checks at load. */
+/* Box's own policies: the schema it ships, the announcement's timeline with an injected clock, and
+ * the checks at load. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +58,8 @@ static void close_box(struct box *b)
 
 #define MINUTE (INT64_C(60) * 1000000000)
 
-/* One http request at 10:00 plus ns; answered with 200 when it is permitted. Returns the verdict. */
+/* One http request at 10:00 plus ns; answered with 200 when it is permitted. Returns the verdict.
+ */
 static bool http(struct box *b, int64_t ns, const char *method, const char *host, bool answer)
 {
 	struct dw_rec in = dw_rec_in(&b->a), out = dw_rec_in(&b->a), logged = dw_rec_in(&b->a),
@@ -131,7 +133,8 @@ static void the_timeline(void **state)
 	/* Another host, another method: not this rule's business. */
 	assert_true(http(&b, 7 * MINUTE, "POST", "logs.example.com", true));
 	assert_true(http(&b, 7 * MINUTE + 2000000, "GET", "slack.com", true));
-	/* Ten minutes after the first reply, to the nanosecond, it still counts: windows are closed. */
+	/* Ten minutes after the first reply, to the nanosecond, it still counts: windows are
+	 * closed. */
 	assert_false(http(&b, 10 * MINUTE + 1000000, "POST", "slack.com", true));
 	assert_true(http(&b, 11 * MINUTE, "POST", "slack.com", true));
 	assert_false(http(&b, 12 * MINUTE, "POST", "slack.com", true));

@@ -1,5 +1,6 @@
-/* The monitor against the definition (naive.c) on random policies and traces: with stamps that only rise (keyed states) and stamps that go back (general evaluator), one history
- * and histories sliced by principal, snapshots taken and loaded on the way, and policy changes.
+/* The monitor against the definition (naive.c) on random policies and traces: with stamps that only
+ * rise (keyed states) and stamps that go back (general evaluator), one history and histories sliced
+ * by principal, snapshots taken and loaded on the way, and policy changes.
  *
  * DW_CASES sets the number of pairs (20,000 by default), DW_SEED the seed. */
 #include <stdarg.h>

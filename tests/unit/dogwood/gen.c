@@ -3,7 +3,8 @@
 
 #include "base/ban.h"
 
-/* Fields: input.u and input.w strings (few values), input.v integers, input.d decimals in different spellings. */
+/* Fields: input.u and input.w strings (few values), input.v integers, input.d decimals in different
+ * spellings. */
 static const char *const fields[] = { "input.u", "input.v", "input.w", "input.d" };
 static const char *const actions[] = { "A", "B", "C" };
 static const char *const kinds[] = { "request", "response" };

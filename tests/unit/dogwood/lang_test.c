@@ -1,4 +1,5 @@
-/* The temporal language: what parses to what, macros, what is refused as unsafe, event schemas. Conditions are loaded without an action schema, so only the language speaks. */
+/* The temporal language: what parses to what, macros, what is refused as unsafe, event schemas.
+ * Conditions are loaded without an action schema, so only the language speaks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -319,7 +320,8 @@ static void depth_is_bounded(void **state)
 
 static void leaf_keys(void **state)
 {
-	/* Text that means the same has one key, wherever it stands; another window, field or value has another. */
+	/* Text that means the same has one key, wherever it stands; another window, field or value
+	 * has another. */
 	static const char *const same[] = {
 		P("count_within(1h, A::\"x\"::request{ f: 1 }) >= 3"),
 		"// moved\n" P("count_within(60m, A::\"x\"::request{ f: 1 })   >= 3"),

@@ -1,4 +1,5 @@
-/* Monitors: births, resets, changes of policy, what may match, memory: none taken by a decision after warm-up, none lost, none missing without an error. */
+/* Monitors: births, resets, changes of policy, what may match, memory: none taken by a decision
+ * after warm-up, none lost, none missing without an error. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,7 +90,8 @@ static void births(void **state)
 	step(m, &login);
 	step(m, &probe);
 	assert_true(leaf(m, 0, &probe));
-	/* An equal clause under another id has its own window, which begins now; the old one goes on although it moved. */
+	/* An equal clause under another id has its own window, which begins now; the old one goes
+	 * on although it moved. */
 	dw_set_correspond(two, one, map);
 	assert_int_equal(map[0], -1);
 	assert_int_equal(map[1], 0);
@@ -143,7 +145,8 @@ static void a_refused_change_harms_nothing(void **state)
 	dw_set_free(two);
 }
 
-/* A change before the first event: the longer window of the new rule must not end up on the state made for the shorter one. */
+/* A change before the first event: the longer window of the new rule must not end up on the state
+ * made for the shorter one. */
 static void a_change_before_any_event(void **state)
 {
 	struct dw_set *one = load(ONCE("a", "3s", "A")),
@@ -288,7 +291,8 @@ static void no_memory_after_warm_up(void **state)
 		step(m, &ev[i % 6]);
 		assert_return_code(dw_decide(sc, s, m, &ev[i % 6], &d, &err), 0);
 	}
-	/* A decision takes none at all; an event only what it leaves in the history: a value that is kept anew. */
+	/* A decision takes none at all; an event only what it leaves in the history: a value that
+	 * is kept anew. */
 	for (int i = 0; i < 60; i++, ts += 2) {
 		ev[i % 6].ts = ts;
 		step(m, &ev[i % 6]);
@@ -305,7 +309,8 @@ static void no_memory_after_warm_up(void **state)
 	dw_set_free(s);
 }
 
-/* Fail the n-th allocation, for every n: an error, or a monitor that says it is not whole; never another verdict. */
+/* Fail the n-th allocation, for every n: an error, or a monitor that says it is not whole; never
+ * another verdict. */
 static void every_allocation_fails_once(void **state)
 {
 	AUTO_ARENA a = { 0 };
