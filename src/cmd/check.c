@@ -14,9 +14,9 @@ static int run(int argc, char **argv)
 		const char *v = verb_option(argc, argv, &i, "--config", &missing);
 
 		if (v == NULL)
-			return missing
-			           ? verb_usage(&verb_check, "--config needs a file")
-			           : verb_usage(&verb_check, "unexpected argument \"%s\"", argv[i]);
+			return missing ? verb_usage(&verb_check, "--config needs a file")
+			               : verb_stray(&verb_check, argv[i],
+			                     "; the configuration is named with --config");
 		o.config = v;
 	}
 	if (o.config == NULL)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -54,6 +55,7 @@ static void put_cell(struct buf *b, sv s, size_t max)
 }
 
 enum { COL_TIME, COL_ACTION, COL_TARGET, COL_VERDICT, COL_RULE, COL_SEEN, COLS };
+#define GAP 2 /* between columns */
 
 static const char *const titles[COLS] = { "TIME", "ACTION", "TARGET", "VERDICT", "RULE",
 	"WHAT THE AGENT SAW" };
@@ -113,6 +115,32 @@ static void row_cells(const struct record_row *r, struct buf cells[COLS])
 	put_seen(r, &cells[COL_SEEN]);
 }
 
+/* On a terminal a row is one line: what is too wide is taken from the three columns that hold free text, in turn from the widest. */
+static void fit(size_t w[COLS])
+{
+	static const int elastic[] = { COL_TARGET, COL_RULE, COL_SEEN };
+	static const size_t least[COLS] = { [COL_TARGET] = 14, [COL_RULE] = 8, [COL_SEEN] = 10 };
+	struct winsize ws = { 0 };
+	size_t sum = (COLS - 1) * GAP;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) != 0 || ws.ws_col == 0)
+		return; /* a file or a pipe: whole */
+	for (int c = 0; c < COLS; c++)
+		sum += w[c];
+	while (sum > ws.ws_col) {
+		int widest = -1;
+
+		for (size_t k = 0; k < sizeof(elastic) / sizeof(elastic[0]); k++)
+			if (w[elastic[k]] > least[elastic[k]] &&
+			    (widest < 0 || w[elastic[k]] > w[widest]))
+				widest = elastic[k];
+		if (widest < 0)
+			return; /* narrower than a table can be */
+		w[widest]--;
+		sum--;
+	}
+}
+
 static void print_table(const struct record_rows *rows, const struct options *o)
 {
 	bool colour = isatty(STDOUT_FILENO) == 1 &&
@@ -123,10 +151,12 @@ static void print_table(const struct record_rows *rows, const struct options *o)
 	for (int c = 0; c < COLS; c++)
 		w[c] = width(sv_c(titles[c]));
 	for (size_t pass = 0; pass < 2; pass++) {
-		if (pass == 1)
+		if (pass == 1) {
+			fit(w);
 			for (int c = 0; c < COLS; c++)
-				buf_putf(&out, "%-*s%s", c + 1 < COLS ? (int)w[c] : 0, titles[c],
-				    c + 1 < COLS ? "  " : "\n");
+				buf_putf(&out, "%-*.*s%s", c + 1 < COLS ? (int)w[c] : 0, (int)w[c],
+				    titles[c], c + 1 < COLS ? "  " : "\n");
+		}
 		for (size_t i = 0; i < rows->n; i++) {
 			const struct record_row *r = &rows->v[i];
 			struct buf cells[COLS];
@@ -137,7 +167,8 @@ static void print_table(const struct record_rows *rows, const struct options *o)
 			for (int c = 0; c < COLS; c++) {
 				AUTO_BUF cell = buf_with((size_t)1 << 16);
 
-				put_cell(&cell, buf_sv(&cells[c]), max_width[c]);
+				put_cell(&cell, buf_sv(&cells[c]),
+				    pass == 1 && w[c] < max_width[c] ? w[c] : max_width[c]);
 				if (pass == 0) {
 					size_t n = width(buf_sv(&cell));
 
@@ -150,7 +181,7 @@ static void print_table(const struct record_rows *rows, const struct options *o)
 					if (colour && c == COL_VERDICT)
 						buf_put_c(&out, "\033[0m");
 					for (size_t k = width(buf_sv(&cell));
-					     c + 1 < COLS && k < w[c] + 2; k++)
+					     c + 1 < COLS && k < w[c] + GAP; k++)
 						buf_put_byte(&out, ' ');
 				}
 				buf_fini(&cells[c]);
@@ -231,12 +262,17 @@ static int run(int argc, char **argv)
 		else if (missing)
 			return verb_usage(&verb_log, "%s needs a file", argv[i]);
 		else
-			return verb_usage(&verb_log, "unexpected argument \"%s\"", argv[i]);
+			return verb_stray(&verb_log, argv[i], "; the box is named with --config");
 	}
 	if ((config == NULL) == (o.records == NULL))
 		return verb_usage(&verb_log, "one of --config FILE and --records FILE is required");
 	if (config != NULL && monitor_records_path(config, &path, &err) != 0) {
 		log_error("%s", err.msg);
+		return 1;
+	}
+	if (path != NULL && access(path, F_OK) != 0 && errno == ENOENT) {
+		log_error("%s has no records yet: this box has not run", config);
+		free(path);
 		return 1;
 	}
 	if (records_read(path != NULL ? path : o.records, !o.all_runs, &rows, &err) != 0) {

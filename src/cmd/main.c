@@ -59,6 +59,13 @@ static bool parent(char *path)
 	return true;
 }
 
+int verb_stray(const struct verb *v, const char *arg, const char *hint)
+{
+	if (arg[0] == '-' && arg[1] != '\0')
+		return verb_usage(v, "unknown option \"%s\"", arg);
+	return verb_usage(v, "unexpected argument \"%s\"%s", arg, hint);
+}
+
 const char *verb_program_dir(void)
 {
 	static char dir[4096], beside[4096 + 32];

@@ -26,9 +26,8 @@ static int run(int argc, char **argv)
 		} else if (missing) {
 			return verb_usage(&verb_run, "--config needs a file");
 		} else {
-			return verb_usage(&verb_run,
-			    "unexpected argument \"%s\"; arguments of the agent stand behind --",
-			    argv[i]);
+			return verb_stray(
+			    &verb_run, argv[i], "; arguments of the agent stand behind --");
 		}
 	}
 	if (o.config == NULL)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,6 +321,29 @@ static int take_run_lock(struct boxdir *b, struct box_err *err)
 		    "a configuration with a different `box_dir`",
 		    b->id);
 	return box_fail(err, BOX_ESYS, errno, "lock private/.lock in %s", b->path.p);
+}
+
+int boxdir_check(const struct plan *p, struct box_err *err)
+{
+	struct boxdir b = BOXDIR_INIT;
+	AUTO_BUF parent = buf_with(PATH_MAX);
+	AUTO_FD fd = -1;
+	struct stat st;
+
+	b.path = p->box_dir;
+	if (b.path.n + strlen("/run/box.sock") > BOXDIR_SOCK_PATH_MAX)
+		return fail_unsafe(&b, err, "its broker socket path exceeds the platform limit");
+	fd = open_folder_at(AT_FDCWD, b.path.p);
+	if (fd >= 0)
+		return check_folder(&b, fd, false, err);
+	if (errno != ENOENT)
+		return box_fail(err, BOX_ECONFIG, 0, "box path is not a directory: %s", b.path.p);
+	buf_put_sv(&parent, path_parent(b.path));
+	if (buf_ok(&parent) && stat(buf_cstr(&parent), &st) == 0 && S_ISDIR(st.st_mode))
+		return 0;
+	return box_fail(err, BOX_ECONFIG, 0,
+	    "the box directory's parent does not exist: " SV_FMT "; create it first",
+	    SV_ARG(path_parent(b.path)));
 }
 
 int boxdir_open(const struct plan *p, struct boxdir *b, struct box_err *err)

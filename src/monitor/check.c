@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/log.h"
+#include "config/boxdir.h"
 #include "config/config.h"
 #include "contain/contain.h"
 #include "monitor/load.h"
@@ -28,6 +29,10 @@ int monitor_check(const struct monitor_options *o)
 		log_error("%s", err.msg);
 		bad = 1;
 	}
+	if (boxdir_check(&p, &err) != 0) {
+		log_error("%s", err.msg);
+		bad = 1;
+	}
 	if (contain_check(&err) != 0) {
 		log_error("%s", err.msg);
 		bad = 1;
@@ -38,6 +43,11 @@ int monitor_check(const struct monitor_options *o)
 	}
 	for (size_t i = 0; i < p.warnings_n; i++)
 		log_warn("%s", p.warnings[i]);
+	/* Not an error: a check may run where the secrets are not. */
+	for (size_t i = 0; i < p.routes_n; i++)
+		if (p.routes[i].secret_var.n != 0 && getenv(p.routes[i].secret_var.p) == NULL)
+			log_warn(SV_FMT " is not in the environment; `box run` needs it",
+			    SV_ARG(p.routes[i].secret_var));
 	if (!bad && p.agent == NULL) {
 		log_error("the configuration has no `[agent]` table");
 		bad = 1;
