@@ -1,6 +1,7 @@
 /* Values and events: look-up, equality, keys, printing. See event.h. */
 #include "dogwood/event.h"
 
+#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,7 +93,30 @@ static const struct dw_member **sorted(
 }
 
 /* Kinds as they stand in keys. Not stored anywhere. */
-enum key_tag { KEY_DECIMAL_TEXT = 16 };
+enum key_tag { KEY_DECIMAL_TEXT = 16, KEY_DIGEST = 17 };
+
+#define KEY_STRING_MAX 256
+
+/* A string of a key. Long ones, which an agent may choose and repeat in endless variation, stand
+ * there by their SHA-256, so that a table holds a bounded number of bytes for each of them. */
+static void key_string(struct buf *b, uint8_t tag, sv s)
+{
+	unsigned char digest[32];
+	size_t n = 0;
+
+	if (s.n <= KEY_STRING_MAX) {
+		buf_put_byte(b, tag);
+		buf_put_str(b, s);
+		return;
+	}
+	if (EVP_Q_digest(NULL, "SHA256", NULL, s.p, s.n, digest, &n) != 1 || n != sizeof(digest)) {
+		b->bad = true;
+		return;
+	}
+	buf_put_byte(b, KEY_DIGEST);
+	buf_put_byte(b, tag);
+	buf_put(b, digest, sizeof(digest));
+}
 
 void dw_val_key(struct buf *b, const struct dw_val *v)
 {
@@ -116,18 +140,15 @@ void dw_val_key(struct buf *b, const struct dw_val *v)
 			buf_put_byte(b, DW_DECIMAL);
 			buf_put_u64(b, (uint64_t)d);
 		} else {
-			buf_put_byte(b, KEY_DECIMAL_TEXT);
-			buf_put_str(b, v->u.s);
+			key_string(b, KEY_DECIMAL_TEXT, v->u.s);
 		}
 		return;
 	case DW_STRING:
-		buf_put_byte(b, DW_STRING);
-		buf_put_str(b, v->u.s);
+		key_string(b, DW_STRING, v->u.s);
 		return;
 	case DW_ENTITY:
-		buf_put_byte(b, DW_ENTITY);
-		buf_put_str(b, v->u.ent.type);
-		buf_put_str(b, v->u.ent.id);
+		key_string(b, DW_ENTITY, v->u.ent.type);
+		key_string(b, DW_ENTITY, v->u.ent.id);
 		return;
 	case DW_ARRAY:
 		buf_put_byte(b, DW_ARRAY);

@@ -126,7 +126,7 @@ const struct dw_val *dw_walk(const struct dw_val *v, const sv *path, size_t n);
 bool dw_val_eq(const struct dw_val *a, const struct dw_val *b);
 /* The bytes under which equal values (dw_val_eq) are equal and unequal ones differ: keys of the
  * monitors' tables. Appends to b; framed, so that the concatenation of several keys is injective
- * too. */
+ * too. Strings over 256 bytes stand there by their SHA-256. */
 void dw_val_key(struct buf *b, const struct dw_val *v);
 /* A Cedar decimal (-?digits.digits, 1 to 4 fraction digits, in range) as value times 10 000. false:
  * not one. */

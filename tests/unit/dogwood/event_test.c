@@ -73,6 +73,31 @@ static void equality_and_keys(void **state)
 	}
 }
 
+static void long_strings_have_short_keys(void **state)
+{
+	AUTO_BUF text = buf_with(1 << 20), x = buf_with(1000), y = buf_with(1000),
+	         z = buf_with(1000);
+	struct dw_val v;
+
+	(void)state;
+	for (int i = 0; i < 100000; i++)
+		buf_put_byte(&text, 'a');
+	v = dw_str(buf_sv(&text));
+	dw_val_key(&x, &v);
+	text.p[99999] = 'b';
+	dw_val_key(&y, &v);
+	text.p[99999] = 'a';
+	dw_val_key(&z, &v);
+	assert_true(buf_ok(&x) && buf_ok(&y) && x.n < 64);
+	assert_false(sv_eq(buf_sv(&x), buf_sv(&y)));
+	assert_true(sv_eq(buf_sv(&x), buf_sv(&z)));
+	/* No short string can pass for a long one. */
+	buf_clear(&y);
+	v = dw_str(buf_sv(&x));
+	dw_val_key(&y, &v);
+	assert_false(sv_eq(buf_sv(&x), buf_sv(&y)));
+}
+
 static void many_members(void **state)
 {
 	AUTO_ARENA a = { 0 };
@@ -232,6 +257,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equality_and_keys),
+		cmocka_unit_test(long_strings_have_short_keys),
 		cmocka_unit_test(many_members),
 		cmocka_unit_test(events_come_back),
 		cmocka_unit_test(damaged_values),
