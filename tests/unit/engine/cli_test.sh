@@ -1,7 +1,7 @@
 #!/bin/sh
 # The verbs of dogwood that need no server: output and exit statuses.
 set -eu
-dogwood=$1
+dogwood=$(realpath "$1")
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
