@@ -160,7 +160,7 @@ static void answer(struct req *q, struct opening *o)
 
 	for (size_t k = 0; k < q->nw; k++) {
 		/* What O_NONBLOCK was for is over. */
-		if (fd_set_nonblock(o->fds[k], (q->open[k].flags & O_NONBLOCK) != 0) != 0) {
+		if (fcntl(o->fds[k], F_SETFL, q->open[k].flags & (O_NONBLOCK | O_APPEND)) != 0) {
 			fail_at(q, errno, k);
 			return;
 		}
@@ -172,9 +172,12 @@ static void answer(struct req *q, struct opening *o)
 
 static void on_retry(evutil_socket_t fd, short what, void *arg)
 {
+	struct req *q = arg;
+
 	(void)fd;
 	(void)what;
-	act_open(arg);
+	if (!client_hung_up(q->c))
+		act_open(q);
 }
 
 /* A FIFO that nobody reads yet: open(2) would wait, so this request does, and nobody else. */

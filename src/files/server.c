@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,9 +43,7 @@ static void peer_fini(struct peer *p)
 		event_free(p->rd);
 	if (p->wr != NULL)
 		event_free(p->wr);
-	if (p->gone != NULL)
-		event_free(p->gone);
-	p->rd = p->wr = p->gone = NULL;
+	p->rd = p->wr = NULL;
 	fd_drop(&p->fd);
 }
 
@@ -379,17 +378,14 @@ static void on_client_write(evutil_socket_t fd, short what, void *arg)
 	client_update(c);
 }
 
-static void on_client_gone(evutil_socket_t fd, short what, void *arg)
+bool client_hung_up(struct client *c)
 {
-	struct client *c = arg;
+	struct pollfd p = { .fd = c->peer.fd, .events = POLLRDHUP };
 
-	(void)fd;
-	(void)what;
-	/* What it still sent is read first, unless a request keeps it from being read. */
-	if (is_busy(c))
-		client_end(c);
-	else
-		event_del(c->peer.gone);
+	/* Not EV_CLOSED: unread frames of ours make it an error (ECONNRESET), which libevent reports as something else. */
+	if (poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0)
+		c->peer.broken = true; /* the loop ends it (sweep) */
+	return c->peer.broken;
 }
 
 static int client_new(struct srv *s, int fd, uint32_t session)
@@ -414,9 +410,7 @@ static int client_new(struct srv *s, int fd, uint32_t session)
 	s->clients_n++;
 	c->peer.rd = event_new(s->base, fd, EV_READ | EV_PERSIST, on_client, c);
 	c->peer.wr = event_new(s->base, fd, EV_WRITE, on_client_write, c);
-	c->peer.gone = event_new(s->base, fd, EV_CLOSED | EV_PERSIST, on_client_gone, c);
-	if (c->peer.rd == NULL || c->peer.wr == NULL || c->peer.gone == NULL ||
-	    event_add(c->peer.rd, NULL) != 0 || event_add(c->peer.gone, NULL) != 0) {
+	if (c->peer.rd == NULL || c->peer.wr == NULL || event_add(c->peer.rd, NULL) != 0) {
 		client_free(c);
 		return -1;
 	}
@@ -471,7 +465,8 @@ static void on_tick(evutil_socket_t fd, short what, void *arg)
 		return;
 	req_unready(q);
 	req_ready(q);
-	q->slice(q);
+	if (!client_hung_up(q->c))
+		q->slice(q);
 	arm_tick(s);
 }
 

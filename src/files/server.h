@@ -33,7 +33,7 @@ struct outframe {
 /* One end: the socket and what waits to be sent on it. */
 struct peer {
 	int fd;
-	struct event *rd, *wr, *gone;
+	struct event *rd, *wr;
 	struct outframe *head, **tail;
 	bool broken; /* the other end is gone */
 };
@@ -156,6 +156,8 @@ void client_send(
     struct client *c, uint16_t type, uint32_t id, const struct buf *body, int *fds, size_t nfds);
 /* The client's state changed: read it again, or not. */
 void client_update(struct client *c);
+/* Did the client go away? To be asked between parts of long work; a client that did is ended when this turn of the loop is over. */
+bool client_hung_up(struct client *c);
 /* Frames are waiting: make no more of them now. */
 bool client_is_full(const struct client *c);
 

@@ -36,6 +36,8 @@ struct walker {
 	int err;
 	bool err_last; /* err concerns the last name alone */
 	bool slash, dot;
+	struct stat st;  /* of the object that was opened last … */
+	size_t st_depth; /* … which stands at this depth */
 };
 
 #define TODO_MAX ((size_t)2 * FILES_PATH_MAX)
@@ -54,6 +56,7 @@ static struct level *top(struct walker *k)
 
 static void pop(struct walker *k)
 {
+	k->st_depth = 0;
 	fd_drop(&top(k)->fd);
 	k->depth--;
 	k->canon.n = k->depth == 1 ? 1 : top(k)->len;
@@ -210,21 +213,21 @@ static int step(struct walker *k, sv name)
 {
 	bool last = is_last(k), slash = todo(k).n != 0, write;
 	struct level l = { .fd = -1 };
-	struct stat st;
 	int e;
 
 	if (k->err != 0 || top(k)->fd < 0 || !is_visible(k, name))
 		return push_unseen(k, name);
+	k->st_depth = 0; /* a link may lead back to where we stand */
 	l.fd = open_name(k, name);
-	if (l.fd < 0 || fstat(l.fd, &st) != 0) {
+	if (l.fd < 0 || fstat(l.fd, &k->st) != 0) {
 		e = errno;
 		fd_drop(&l.fd);
 		errno = e;
 		return e == ENOMEM || e == EMFILE || e == ENFILE ? -1 : stop_at(k, name, e, last);
 	}
-	l.dev = st.st_dev;
-	l.ino = st.st_ino;
-	l.mode = st.st_mode;
+	l.dev = k->st.st_dev;
+	l.ino = k->st.st_ino;
+	l.mode = k->st.st_mode;
 	if (l.dev != top(k)->dev && is_procfs(l.fd)) {
 		fd_drop(&l.fd);
 		return stop_at(k, name, EACCES, last);
@@ -242,6 +245,7 @@ static int step(struct walker *k, sv name)
 	if (push(k, name, l) != 0)
 		return -1;
 	top(k)->inside = reach_inside(k->r, buf_sv(&k->canon), &write);
+	k->st_depth = k->depth;
 	return 0;
 }
 
@@ -278,24 +282,28 @@ static void finish_parent(struct walker *k, struct walk *w)
 	struct level *p = &k->level[k->depth - 2];
 	size_t at = k->depth == 2 ? 1 : p->len + 1;
 	sv name = sv_sub(buf_sv(&k->canon), at, FILES_PATH_MAX);
-	struct stat st;
 
 	if (name.n >= sizeof(w->name) || p->fd < 0)
 		return;
 	memcpy(w->name, name.p, name.n);
 	w->name[name.n] = '\0';
 	w->parent = fd_take(&p->fd);
+	w->parent_dev = p->dev;
+	w->parent_ino = p->ino;
+	w->parent_mode = p->mode;
 	if (k->depth == 3 && w->host_tmp) {
+		struct stat st;
+
 		fd_drop(&w->parent);
 		w->parent = fcntl(k->r->host_tmp_fd, F_DUPFD_CLOEXEC, 3);
+		if (w->parent < 0 || fstat(w->parent, &st) != 0) {
+			fd_drop(&w->parent);
+			return;
+		}
+		w->parent_dev = st.st_dev;
+		w->parent_ino = st.st_ino;
+		w->parent_mode = st.st_mode;
 	}
-	if (w->parent < 0 || fstat(w->parent, &st) != 0) {
-		fd_drop(&w->parent);
-		return;
-	}
-	w->parent_dev = st.st_dev;
-	w->parent_ino = st.st_ino;
-	w->parent_mode = st.st_mode;
 }
 
 /* Hand the result over: the two topmost descriptors and the path. */
@@ -309,7 +317,9 @@ static void finish(struct walker *k, struct walk *w)
 	w->prot = l->prot;
 	if (k->err == 0)
 		w->obj = fd_take(&l->fd);
-	if (w->obj >= 0 && fstat(w->obj, &w->st) != 0)
+	if (w->obj >= 0 && k->st_depth == k->depth)
+		w->st = k->st;
+	else if (w->obj >= 0 && fstat(w->obj, &w->st) != 0)
 		w->err = errno;
 	w->tmp = sv_eq(buf_sv(&k->canon), SV("/tmp"));
 	w->host_tmp = reach_is_host_tmp(k->r, buf_sv(&k->canon));

@@ -133,6 +133,13 @@ static void test_open_all(void **state)
 	assert_string_equal(fake_read(name[6]), "6");
 }
 
+static void ignore_entry(void *arg, const struct files_entry *e, const struct files_stat *st)
+{
+	(void)arg;
+	(void)e;
+	(void)st;
+}
+
 static void test_stat_and_list(void **state)
 {
 	struct fake *k = *state;
@@ -147,6 +154,15 @@ static void test_stat_and_list(void **state)
 	assert_true(S_ISLNK(st.mode));
 	assert_string_equal(
 	    fake_log(k), "read_metadata ~/ws/a\ndone 1\nread_metadata ~/ws/l\ndone 1\n");
+	/* A link that leads back to where it stands. */
+	fake_symlink(".", fake_path(k, "here"));
+	assert_int_equal(files_stat(k->f, fake_path(k, "here"), true, &st), 0);
+	assert_true(S_ISDIR(st.mode));
+	AUTO_BUF at = buf_with(4096);
+	assert_int_equal(files_chdir(k->f, fake_path(k, "here"), &at), 0);
+	assert_string_equal(buf_cstr(&at), k->ws);
+	assert_int_equal(
+	    files_list(k->f, fake_path(k, "here/here/."), false, ignore_entry, NULL), 0);
 	assert_int_equal(files_readlink(k->f, fake_path(k, "l"), &out), 0);
 	assert_string_equal(buf_cstr(&out), "a");
 	assert_int_equal(files_readlink(k->f, fake_path(k, "a"), &out), -1);
