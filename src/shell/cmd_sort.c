@@ -20,7 +20,7 @@ struct sort {
 	/* the text and its lines; lines are offsets until everything is read, since text moves */
 	char *text;
 	size_t text_n, text_cap;
-	sv *lines, *spare;
+	struct sort_line *lines, *spare;
 	size_t lines_n, lines_cap;
 };
 
@@ -31,7 +31,7 @@ struct sort {
 static int add_line(struct sort *s, sv line)
 {
 	char *t = text_grow(s->io, s->text, &s->text_cap, s->text_n + line.n + 1, 1);
-	sv *l;
+	struct sort_line *l;
 
 	if (t == NULL)
 		return -1;
@@ -42,8 +42,8 @@ static int add_line(struct sort *s, sv line)
 	s->lines = l;
 	if (line.n != 0)
 		memcpy(s->text + s->text_n, line.p, line.n);
-	/* .p is set by settle_lines. */
-	s->lines[s->lines_n++] = (sv){ NULL, line.n };
+	/* .p and the key are set by settle_lines. */
+	s->lines[s->lines_n++].text = (sv){ NULL, line.n };
 	s->text_n += line.n;
 	return 0;
 }
@@ -53,8 +53,12 @@ static void settle_lines(struct sort *s)
 	size_t at = 0;
 
 	for (size_t i = 0; i < s->lines_n; i++) {
-		s->lines[i].p = s->text + at;
-		at += s->lines[i].n;
+		struct sort_line *l = &s->lines[i];
+
+		l->text.p = s->text + at;
+		at += l->text.n;
+		if (s->r.keys_n != 0)
+			l->key = sort_key_of(&s->r, &s->r.keys[0], l->text);
 	}
 }
 
@@ -98,7 +102,7 @@ static int read_file(struct sort *s, const char *name)
 /* Merge sort, stable, no recursion: runs of 1, 2, 4, … lines. Stops early when the command is interrupted. */
 static void order_lines(struct sort *s)
 {
-	sv *from = s->lines, *to = s->spare;
+	struct sort_line *from = s->lines, *to = s->spare;
 
 	for (size_t width = 1; width < s->lines_n && !shcmd_interrupted(s->io); width *= 2) {
 		for (size_t lo = 0; lo < s->lines_n; lo += 2 * width) {
@@ -107,14 +111,15 @@ static void order_lines(struct sort *s)
 			size_t i = lo, j = mid, k = lo;
 
 			while (i < mid && j < hi)
-				to[k++] = sort_compare(&s->r, from[j], from[i]) < 0 ? from[j++]
-				                                                    : from[i++];
+				to[k++] = sort_compare_lines(&s->r, &from[j], &from[i]) < 0
+				              ? from[j++]
+				              : from[i++];
 			while (i < mid)
 				to[k++] = from[i++];
 			while (j < hi)
 				to[k++] = from[j++];
 		}
-		sv *t = from;
+		struct sort_line *t = from;
 
 		from = to;
 		to = t;
@@ -162,7 +167,7 @@ static int write_lines(struct sort *s)
 	struct sink k = { .s = s, .out = out };
 
 	for (size_t i = 0; i < s->lines_n && out->err == 0; i++)
-		put(&k, s->lines[i]);
+		put(&k, s->lines[i].text);
 	if (s->output == NULL)
 		return 0;
 	int e = sh_out_fini(&file);
@@ -515,7 +520,7 @@ static int sort_main(struct sort *s, char **names, int n)
 	if (s->lines_n > 1) {
 		size_t cap = 0;
 
-		s->spare = text_grow(s->io, NULL, &cap, s->lines_n, sizeof(sv));
+		s->spare = text_grow(s->io, NULL, &cap, s->lines_n, sizeof(*s->spare));
 		if (s->spare == NULL)
 			return SORT_TROUBLE;
 		order_lines(s);

@@ -371,19 +371,32 @@ static int compare_by(const struct sort_order *o, sv a, sv b)
 	return compare_text(o, a, b);
 }
 
-int sort_compare(const struct sort_rules *r, sv a, sv b)
+int sort_compare_lines(
+    const struct sort_rules *r, const struct sort_line *a, const struct sort_line *b)
 {
 	int c;
 
 	for (size_t i = 0; i < r->keys_n; i++) {
 		const struct sort_key *k = &r->keys[i];
 
-		c = compare_by(&k->o, sort_key_of(r, k, a), sort_key_of(r, k, b));
+		c = compare_by(&k->o, i == 0 ? a->key : sort_key_of(r, k, a->text),
+		    i == 0 ? b->key : sort_key_of(r, k, b->text));
 		if (c != 0)
 			return k->o.reverse ? -c : c;
 	}
 	if (r->keys_n != 0 && (r->stable || r->unique))
 		return 0;
-	c = sv_cmp(a, b);
+	c = sv_cmp(a->text, b->text);
 	return r->whole.reverse ? -c : c;
+}
+
+int sort_compare(const struct sort_rules *r, sv a, sv b)
+{
+	struct sort_line x = { a, { NULL, 0 } }, y = { b, { NULL, 0 } };
+
+	if (r->keys_n != 0) {
+		x.key = sort_key_of(r, &r->keys[0], a);
+		y.key = sort_key_of(r, &r->keys[0], b);
+	}
+	return sort_compare_lines(r, &x, &y);
 }

@@ -33,6 +33,12 @@ struct sort_rules {
 bool sort_order_is_plain(const struct sort_order *o);
 /* The bytes of line that the key covers. */
 sv sort_key_of(const struct sort_rules *r, const struct sort_key *k, sv line);
+/* A line with its first key, found once: a sort compares each line some twenty times. */
+struct sort_line {
+	sv text, key; /* key is not used when there are no keys */
+};
+int sort_compare_lines(
+    const struct sort_rules *r, const struct sort_line *a, const struct sort_line *b);
 /* <0, 0, >0: all keys, then the whole line unless stable or unique. */
 int sort_compare(const struct sort_rules *r, sv a, sv b);
 /* Order of version numbers in file names, as GNU sort -V. */
