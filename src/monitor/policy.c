@@ -35,17 +35,15 @@ static int refuse(
     const struct plan *p, const struct dw_diags *d, const char *other, struct box_err *err)
 {
 	const char *path = p->policy_path.n != 0 ? p->policy_path.p : "<no authored policy>";
-	AUTO_BUF line = buf_with(4096);
+	AUTO_BUF line = buf_with((size_t)1 << 16);
 
-	for (size_t i = 0; i < d->n; i++) {
-		if (d->v[i].severity != DW_ERROR)
-			continue;
-		/* One line, whatever the message quotes from the source. */
-		buf_put_escaped(&line, sv_sub(d->v[i].message, 0, 2000));
-		break;
-	}
+	dw_box_reason(d, &line);
 	if (line.n == 0)
 		buf_put_c(&line, other);
+	/* One line, whatever the messages quote from the operator's file. */
+	for (size_t i = 0; i < line.n; i++)
+		if (line.p[i] < 0x20 || line.p[i] == 0x7f)
+			line.p[i] = line.p[i] == '\n' ? ';' : '?';
 	return box_fail(
 	    err, BOX_ECONFIG, 0, "policy file %s will not load: %s", path, buf_cstr(&line));
 }
