@@ -42,8 +42,12 @@ void *sh_p_alloc(struct sh_parser *p, size_t n, size_t size)
 
 char *sh_p_dup(struct sh_parser *p, sv s)
 {
-	char *m = sh_p_alloc(p, s.n + 1, 1);
+	char *m;
 
+	/* Most texts come out of the scratch buffer: a piece that did not fit must not go missing. */
+	if (!buf_ok(&p->scratch))
+		sh_p_fail(p, BOX_ELIMIT, p->line, "word too large");
+	m = sh_p_alloc(p, s.n + 1, 1);
 	if (s.n != 0)
 		memcpy(m, s.p, s.n);
 	return m;

@@ -113,7 +113,9 @@ static void ansi_quoted(struct acc *a)
 		/* The error leaves by longjmp, past the clean-ups. */
 		buf_fini(&raw);
 		buf_fini(&out);
-		sh_p_fail(p, BOX_EPARSE, line, "unterminated single quote");
+		if (c < 0)
+			sh_p_fail(p, BOX_EPARSE, line, "unterminated single quote");
+		sh_p_fail(p, BOX_ELIMIT, line, "word too large");
 	}
 	if (out.n == 0)
 		add_part(a, empty_quoted(p));
