@@ -414,15 +414,15 @@ typedef void (*dogwood_verdict_fn)(void *arg, const struct dogwood_verdict *v);
  *    1  the verdict may leave: fn was called, before this returned
  *    0  fn will be called by dogwood_engine_sync (or dogwood_engine_close)
  *   -1  refused as in dogwood_submit; fn is not called.
- * fn NULL: the caller does not wait (a ::response whose loss no one was told about); verdicts that
- * depend on the event still wait for it. */
+ * fn NULL: the caller does not wait, as with a ::response; the next dogwood_engine_sync makes the
+ * event durable, and verdicts that depend on it wait for that. */
 DOGWOOD_API int dogwood_submit_begin(dogwood_engine *e, const dogwood_event *ev, dogwood_str token,
     dogwood_verdict_fn fn, void *arg, struct dogwood_error *err);
 /* Make everything queued durable with one sync, then call the waiting callbacks in submit order.
  * Returns how many were called; -1 when the store failed (they were called with DOGWOOD_FAULT).
  * Costs nothing when nothing waits. Call it once per turn of the event loop. */
 DOGWOOD_API int dogwood_engine_sync(dogwood_engine *e, struct dogwood_error *err);
-/* Does anything wait for dogwood_engine_sync? */
+/* Is there anything that dogwood_engine_sync should make durable? */
 DOGWOOD_API bool dogwood_engine_waiting(dogwood_engine *e);
 
 /* Summarise the state in a snapshot now and drop log files no longer needed. */

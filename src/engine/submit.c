@@ -271,17 +271,17 @@ static int release(struct dogwood_engine *e)
 
 int dogwood_engine_sync(dogwood_engine *e, struct dogwood_error *err)
 {
-	int rc = 0, n;
+	int rc, n;
 
 	(void)pthread_mutex_lock(&e->lock);
-	if (e->q_n == 0) {
-		/* Nobody waits: let what is there at least survive the end of this process. */
+	if (e->q_n == 0 && atomic_load(&e->durable) >= e->need) {
+		/* No verdict rests on what is left: let it at least survive the end of this process. */
 		rc = eng_write_out(e, err);
 		(void)pthread_mutex_unlock(&e->lock);
 		return rc;
 	}
-	/* Needs only grow. */
-	rc = eng_wait_durable(e, e->queue[(e->q_head + e->q_n - 1) % e->q_cap].need, err);
+	/* Needs only grow: this covers everything that waits, and outcomes that nobody waits for. */
+	rc = eng_wait_durable(e, e->need, err);
 	n = release(e);
 	return rc < 0 ? -1 : n;
 }
@@ -291,7 +291,7 @@ bool dogwood_engine_waiting(dogwood_engine *e)
 	bool yes;
 
 	(void)pthread_mutex_lock(&e->lock);
-	yes = e->q_n != 0;
+	yes = e->q_n != 0 || (!e->broken && atomic_load(&e->durable) < e->need);
 	(void)pthread_mutex_unlock(&e->lock);
 	return yes;
 }
