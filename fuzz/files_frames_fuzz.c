@@ -1,5 +1,6 @@
-/* Frames of a hostile client against the whole of box-files: parsers, walks, plans, answers. The input is cut into frames: u16 type, u16 length, body. The monitor
- * permits when the first byte of the input is even. Effects can only reach /var/tmp/files-fuzz. */
+/* Frames of a hostile client against the whole of box-files: parsers, walks, plans, answers. The
+ * input is cut into frames: u16 type, u16 length, body. The monitor permits when the first byte
+ * of the input is even. Effects can only reach /var/tmp/files-fuzz. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -1,5 +1,6 @@
-/* Acting on what is held. The object was decided by a descriptor that cannot read or write (O_PATH); these make one that can, or change the object,
- * and prove that it is the same object. /proc is used only where a call lacks AT_EMPTY_PATH. */
+/* Acting on what is held. The object was decided by a descriptor that cannot read or write
+ * (O_PATH); these make one that can, or change the object, and prove that it is the same object.
+ * /proc is used only where a call lacks AT_EMPTY_PATH. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

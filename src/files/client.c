@@ -1,5 +1,6 @@
-/* The client of box-files: one request frame out, answer frames in. See client.h. box-files is more trusted than we are, but its answers are
- * still read with bounds: a malformed one is FILES_BROKEN. */
+/* The client of box-files: one request frame out, answer frames in. See client.h. box-files is
+ * more trusted than we are, but its answers are still read with bounds: a malformed one is
+ * FILES_BROKEN. */
 #include "files/client.h"
 
 #include <errno.h>
@@ -205,8 +206,9 @@ static void read_stat(struct rd *b, struct files_stat *st)
 	st->ctime = read_time(b);
 }
 
-/* open(2) of a FIFO waits for a writer; ours returned at once. poll says when there was one (POLLHUP only after a writer came and went). A signal
- * ends the wait: the first read then decides. */
+/* open(2) of a FIFO waits for a writer; ours returned at once. poll says when there was one
+ * (POLLHUP only after a writer came and went). A signal ends the wait: the first read then
+ * decides. */
 static int wait_for_writer(struct files *f, int fd, int flags)
 {
 	struct stat st;
@@ -354,7 +356,8 @@ int files_list(struct files *f, const char *path, bool stat_entries,
 	buf_put_byte(&f->body, stat_entries);
 	if (files_put_path(f, path) != 0 || files_send(f, FILES_LIST) != 0)
 		return -1;
-	/* Everything is read even when it does not fit, so that the next answer is the next one's. */
+	/* Everything is read even when it does not fit, so that the next answer is the next
+	 * one's. */
 	while ((t = files_next(f)) == FILES_ENTRIES) {
 		if (!full && read_entries(f, &a, &tail) != 0) {
 			if (f->err.why == FILES_BROKEN)

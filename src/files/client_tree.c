@@ -1,4 +1,5 @@
-/* The client of whole-tree operations: operands out in as many frames as they need, notes in until the end. See client.h. */
+/* The client of whole-tree operations: operands out in as many frames as they need, notes in
+ * until the end. See client.h. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
-/* box-files: the program. A "do" process (design.md 2): it has the operator's file rights inside the roots, holds no secret, knows no policy, and acts only on
- * what the monitor permitted. */
+/* box-files: the program. A "do" process (design.md 2): it has the operator's file rights inside
+ * the roots, holds no secret, knows no policy, and acts only on what the monitor permitted. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>

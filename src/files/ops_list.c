@@ -1,5 +1,6 @@
-/* FILES_LIST: the names of a folder, in byte order, after `enumerate` was permitted; with stat_entries each entry's metadata is decided by itself, some
- * dozens at a time, and an entry whose metadata is refused comes without. See server.h. */
+/* FILES_LIST: the names of a folder, in byte order, after `enumerate` was permitted; with
+ * stat_entries each entry's metadata is decided by itself, some dozens at a time, and an entry
+ * whose metadata is refused comes without. See server.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

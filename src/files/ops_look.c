@@ -1,5 +1,6 @@
-/* The operations that only look: STAT, ACCESS, READLINK, REALPATH, CHDIR, LOCATE. All answer from the object that was held when it was
- * decided. An absent object is decided first and reported absent afterwards, so that a refusal tells nothing. See server.h. */
+/* The operations that only look: STAT, ACCESS, READLINK, REALPATH, CHDIR, LOCATE. All answer
+ * from the object that was held when it was decided. An absent object is decided first and
+ * reported absent afterwards, so that a refusal tells nothing. See server.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -199,8 +200,9 @@ int op_chdir(struct client *c, struct ipc_msg *m, struct box_err *err)
 
 /* --- LOCATE --- */
 
-/* Is this a program that may be named to the shell? Nobody decided about it yet, so whatever else stands there (a file without an x bit, a protected
- * object) is like nothing at all: an undecided answer must not tell what exists. */
+/* Is this a program that may be named to the shell? Nobody decided about it yet, so whatever
+ * else stands there (a file without an x bit, a protected object) is like nothing at all: an
+ * undecided answer must not tell what exists. */
 static bool is_program(const struct req *q, const struct walk *w)
 {
 	struct reach_ask a = walk_ask(w, FS_EXEC, false);
@@ -210,8 +212,9 @@ static bool is_program(const struct req *q, const struct walk *w)
 	       reach_floor(&q->srv->reach, &a) == NULL;
 }
 
-/* The first executable file of this name on PATH. Looked up undecided (spec shell.md 7.1, Locate): what was found is named in the shell:spawn
- * decision, and nothing of it is read. Empty and relative entries are skipped: they would mean the working directory. */
+/* The first executable file of this name on PATH. Looked up undecided (spec shell.md 7.1,
+ * Locate): what was found is named in the shell:spawn decision, and nothing of it is read. Empty
+ * and relative entries are skipped: they would mean the working directory. */
 static void search_path(struct req *q, sv name, sv path_var)
 {
 	sv rest = path_var, dir;

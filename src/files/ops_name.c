@@ -1,6 +1,7 @@
-/* The operations that make, change or remove one name: MKDIR, CHMOD, UTIMES, UNLINK, RMDIR, SYMLINK, LINK, MKTEMP. RENAME is a tree of one (tree.h).
- * Each acts by (held folder, name) after proving once more that the folder is where the decision said and that the name
- * still means the object that was decided. See server.h. */
+/* The operations that make, change or remove one name: MKDIR, CHMOD, UTIMES, UNLINK, RMDIR,
+ * SYMLINK, LINK, MKTEMP. RENAME is a tree of one (tree.h). Each acts by (held folder, name)
+ * after proving once more that the folder is where the decision said and that the name still
+ * means the object that was decided. See server.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -144,7 +145,8 @@ static void act_utimes(struct req *q)
 
 	if (e == 0 && utimensat(w->obj, "", q->ts, AT_EMPTY_PATH) != 0) {
 		e = errno;
-		/* Linux before 5.8: by name, on exactly this object or on nothing that follows a link. */
+		/* Linux before 5.8: by name, on exactly this object or on nothing that follows a
+		 * link. */
 		if (e == EINVAL || e == ENOENT)
 			e = !walk_still(&q->srv->reach, w) || !walk_same(w) ? ESTALE
 			    : utimensat(w->parent, w->name, q->ts, AT_SYMLINK_NOFOLLOW) != 0 ? errno

@@ -1,7 +1,9 @@
-/* FILES_OPEN: one or several files, all decided before the first of them is created or truncated. See server.h.
+/* FILES_OPEN: one or several files, all decided before the first of them is created or
+ * truncated. See server.h.
  *
- * Order after the permit: open what exists (nothing changes), create what is missing (O_EXCL; undone when a later one fails), and only then
- * truncate. Folders are never handed out: a descriptor of one would be a way around every later decision. */
+ * Order after the permit: open what exists (nothing changes), create what is missing (O_EXCL;
+ * undone when a later one fails), and only then truncate. Folders are never handed out: a
+ * descriptor of one would be a way around every later decision. */
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
@@ -71,8 +73,8 @@ static int check(const struct req *q, size_t i)
 	return (flags & O_DIRECTORY) != 0 ? ENOTDIR : 0;
 }
 
-/* Somebody made the file since it was found missing. The decision was about this path, so a plain file that passes the floor will do;
- * a link would lead elsewhere. */
+/* Somebody made the file since it was found missing. The decision was about this path, so a
+ * plain file that passes the floor will do; a link would lead elsewhere. */
 static int adopt(struct req *q, size_t i)
 {
 	struct walk *w = &q->w[i];

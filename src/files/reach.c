@@ -54,8 +54,8 @@ bool reach_within(sv path, sv base)
 	return sv_starts(path, base) && (path.n == base.n || path.p[base.n] == '/');
 }
 
-/* As reach_within with ASCII letters of either case: a protected name that does not exist yet must not appear under
- * another spelling on a case-folding file system. */
+/* As reach_within with ASCII letters of either case: a protected name that does not exist yet
+ * must not appear under another spelling on a case-folding file system. */
 static bool within_nocase(sv path, sv base)
 {
 	return path.n >= base.n && sv_eq_nocase(sv_sub(path, 0, base.n), base) &&
@@ -86,7 +86,8 @@ bool reach_inside(const struct reach *r, sv canon, bool *write)
 	bool in = reach_within(canon, SV("/tmp")) && !reach_is_host_tmp(r, canon);
 
 	*write = in;
-	/* Roots may nest (a writable folder inside a readable one): the most generous one counts. */
+	/* Roots may nest (a writable folder inside a readable one): the most generous one
+	 * counts. */
 	for (size_t i = 0; i < r->roots_n && !*write; i++) {
 		if (reach_within(canon, r->roots[i].path)) {
 			in = true;
@@ -150,7 +151,8 @@ static bool is_allowed(const struct reach *r, const struct reach_prot *p, sv can
 	return false;
 }
 
-/* Effects that take an object's name, permissions or times away. A folder above a protected object must keep them. */
+/* Effects that take an object's name, permissions or times away. A folder above a protected
+ * object must keep them. */
 static bool changes_object(enum mon_fs_op op)
 {
 	switch (op) {
@@ -354,8 +356,8 @@ static int add_above(struct reach *r, struct reach_above a)
 	return 0;
 }
 
-/* Remember the identity of every folder above a protected object. Folders that are not there (an absent credential store) protect nothing yet;
- * their paths do. */
+/* Remember the identity of every folder above a protected object. Folders that are not there (an
+ * absent credential store) protect nothing yet; their paths do. */
 static int note_above(struct reach *r, size_t prot, struct box_err *err)
 {
 	sv rest = sv_sub(r->prots[prot].path, 1, FILES_PATH_MAX), head;

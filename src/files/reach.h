@@ -1,8 +1,10 @@
-/* reach: what START told box-files, and the floor that stands beneath policy. Pure data and comparisons: nothing here opens what a client
- * named (reach_init looks up the protected objects' folders once, before any client exists).
+/* reach: what START told box-files, and the floor that stands beneath policy. Pure data and
+ * comparisons: nothing here opens what a client named (reach_init looks up the protected
+ * objects' folders once, before any client exists).
  *
- * The floor judges an object twice: by its canonical path, which also covers what does not exist yet, and by the identity (dev, ino) of
- * every folder that was walked through, which covers hard links, bind mounts and case folding. It only refuses. */
+ * The floor judges an object twice: by its canonical path, which also covers what does not exist
+ * yet, and by the identity (dev, ino) of every folder that was walked through, which covers hard
+ * links, bind mounts and case folding. It only refuses. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,7 +20,8 @@
 
 struct reach_root {
 	sv path; /* canonical, absolute */
-	sv gate; /* for a root in the host's /tmp: "/tmp/<first name>", which hides that name of the box's /tmp; else empty */
+	/* For a root in the host's /tmp: "/tmp/<first name>", which hides that name of the box's. */
+	sv gate;
 	bool write;
 };
 
@@ -59,7 +62,8 @@ void reach_fini(struct reach *r);
 bool reach_within(sv path, sv base);
 /* The policy spelling of a canonical path: "~", "~/…" or absolute. */
 void reach_spell(const struct reach *r, sv canon, struct buf *out);
-/* May this canonical path be looked up at all: inside a root, above one, in /tmp, or a harmless device? */
+/* May this canonical path be looked up at all: inside a root, above one, in /tmp, or a harmless
+ * device? */
 bool reach_visible(const struct reach *r, sv canon);
 /* Inside a root, or in /tmp (then *write is what the root allows); devices are not. */
 bool reach_inside(const struct reach *r, sv canon, bool *write);

@@ -1,5 +1,6 @@
-/* A request that is decided as a whole: its objects are held, its effects asked for in one question, the floor laid beneath the permit, then the
- * operation acts and answers. See server.h. */
+/* A request that is decided as a whole: its objects are held, its effects asked for in one
+ * question, the floor laid beneath the permit, then the operation acts and answers. See
+ * server.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* The event loop of box-files. See server.h. Clients are hostile; the monitor is trusted for form and meaning. */
+/* The event loop of box-files. See server.h. Clients are hostile; the monitor is trusted for
+ * form and meaning. */
 #include "files/server.h"
 
 #include <errno.h>
@@ -329,7 +330,8 @@ static bool is_busy(const struct client *c)
 	return c->cur != NULL && c->cur->type != FILES_TREE_BEGIN;
 }
 
-/* Read this client when it may ask and everything for it went out; the monitor's queue bounds all of them. */
+/* Read this client when it may ask and everything for it went out; the monitor's queue bounds
+ * all of them. */
 void client_update(struct client *c)
 {
 	bool want = !c->dead && !is_busy(c) && c->peer.head == NULL;
@@ -382,7 +384,8 @@ bool client_hung_up(struct client *c)
 {
 	struct pollfd p = { .fd = c->peer.fd, .events = POLLRDHUP };
 
-	/* Not EV_CLOSED: unread frames of ours make it an error (ECONNRESET), which libevent reports as something else. */
+	/* Not EV_CLOSED: unread frames of ours make it an error (ECONNRESET), which libevent
+	 * reports as something else. */
 	if (poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0)
 		c->peer.broken = true; /* the loop ends it (sweep) */
 	return c->peer.broken;

@@ -1,6 +1,7 @@
-/* server: the event loop of box-files. It owns the channel to the monitor, the clients' channels and the requests in progress; what a
- * request does is in the ops_*.c and tree_*.c files. Nothing here ever waits for one peer: frames that do not fit a socket are queued,
- * a client is read again only when its answer went out, and long work is done in slices between events. */
+/* server: the event loop of box-files. It owns the channel to the monitor, the clients' channels
+ * and the requests in progress; what a request does is in the ops_*.c and tree_*.c files.
+ * Nothing here ever waits for one peer: frames that do not fit a socket are queued, a client is
+ * read again only when its answer went out, and long work is done in slices between events. */
 #pragma once
 
 #include <stdbool.h>
@@ -80,7 +81,8 @@ struct req {
 	void (*act)(struct req *q);
 	/* One slice of long work; called until it asks for no more (srv_unready). NULL: none. */
 	void (*slice)(struct req *q);
-	/* The client went away during long work: free everything with req_end. NULL: wait for the verdict. */
+	/* The client went away during long work: free everything with req_end. NULL: wait for
+	 * the verdict. */
 	void (*gone)(struct req *q);
 	/* Free what `state` points to. */
 	void (*drop)(struct req *q);
@@ -130,8 +132,9 @@ struct srv {
 	struct box_err err;
 };
 
-/* Serve on the monitor's channel (taken over, also on failure): START was read into s->reach before (srv_start). 0 after MON_STOP or when the monitor closed,
- * -1 with err set when box-files cannot go on. */
+/* Serve on the monitor's channel (taken over, also on failure): START was read into s->reach
+ * before (srv_start). 0 after MON_STOP or when the monitor closed, -1 with err set when
+ * box-files cannot go on. */
 int srv_run(struct srv *s, struct box_err *err);
 /* The parts of srv_run: make the loop ready; one turn of it (0: go on, 1: ended, -1: error). */
 int srv_open(struct srv *s, struct box_err *err);
@@ -140,8 +143,8 @@ int srv_turn(struct srv *s, bool wait, struct box_err *err);
 int srv_start(struct srv *s, int fd, struct box_err *err);
 void srv_fini(struct srv *s);
 
-/* Begin a question, add effects to it (false: this one does not fit any more; send it and begin the next), send it. srv_ask returns -1
- * without calling fn when there is no memory. */
+/* Begin a question, add effects to it (false: this one does not fit any more; send it and begin
+ * the next), send it. srv_ask returns -1 without calling fn when there is no memory. */
 void question_begin(struct question *k, uint32_t session);
 bool question_add(struct srv *s, struct question *k, enum mon_fs_op op, sv canon);
 int srv_ask(struct srv *s, struct question *k, verdict_fn fn, void *ctx);
@@ -151,12 +154,14 @@ void srv_abandon(struct srv *s, uint64_t ticket, uint16_t n);
 void srv_floor(
     struct srv *s, uint64_t ticket, uint16_t n, enum mon_fs_op op, sv canon, const char *reason);
 
-/* A frame to the client; fds are taken over (closed). Never fails: a client that is gone gets nothing. */
+/* A frame to the client; fds are taken over (closed). Never fails: a client that is gone gets
+ * nothing. */
 void client_send(
     struct client *c, uint16_t type, uint32_t id, const struct buf *body, int *fds, size_t nfds);
 /* The client's state changed: read it again, or not. */
 void client_update(struct client *c);
-/* Did the client go away? To be asked between parts of long work; a client that did is ended when this turn of the loop is over. */
+/* Did the client go away? To be asked between parts of long work; a client that did is ended
+ * when this turn of the loop is over. */
 bool client_hung_up(struct client *c);
 /* Frames are waiting: make no more of them now. */
 bool client_is_full(const struct client *c);
@@ -165,9 +170,11 @@ bool client_is_full(const struct client *c);
 void req_ready(struct req *q);
 void req_unready(struct req *q);
 
-/* Building a request. -1: the request was answered and is gone (or the client must end, with err set: req_path). */
+/* Building a request. -1: the request was answered and is gone (or the client must end, with err
+ * set: req_path). */
 struct req *req_new(struct client *c, const struct ipc_msg *m, struct box_err *err);
-/* Read a path from the frame: -1 with err set when the frame is malformed (the client ends), 0 with *out. */
+/* Read a path from the frame: -1 with err set when the frame is malformed (the client ends), 0
+ * with *out. */
 int req_path(struct rd *b, sv *out, struct box_err *err);
 /* Resolve one more object. Its index, or -1 when the request has been answered with an errno. */
 ptrdiff_t req_walk(struct req *q, sv path, unsigned flags);
@@ -192,7 +199,8 @@ void req_end(struct req *q);
 void put_fail(struct buf *b, enum files_why why, int sys, size_t index, sv path, sv text);
 void put_stat(struct buf *b, const struct stat *st);
 
-/* Parsers of the client's frames (ops_*.c, tree.c): 0, or -1 with err set when the frame is malformed. */
+/* Parsers of the client's frames (ops_*.c, tree.c): 0, or -1 with err set when the frame is
+ * malformed. */
 int op_open(struct client *c, struct ipc_msg *m, struct box_err *err);
 int op_stat(struct client *c, struct ipc_msg *m, struct box_err *err);
 int op_access(struct client *c, struct ipc_msg *m, struct box_err *err);
@@ -214,7 +222,8 @@ int op_tree_begin(struct client *c, struct ipc_msg *m, struct box_err *err);
 int op_tree_add(struct client *c, struct ipc_msg *m, struct box_err *err);
 int op_tree_go(struct client *c, struct ipc_msg *m, struct box_err *err);
 
-/* What an object is changed or opened through, with its identity proven (act.c). -1 with errno; ESTALE: not the object that was decided. */
+/* What an object is changed or opened through, with its identity proven (act.c). -1 with errno;
+ * ESTALE: not the object that was decided. */
 int act_open_held(const struct reach *r, const struct walk *w, int flags);
 int act_open_dir(const struct walk *w);
 int act_chmod(const struct reach *r, const struct walk *w, mode_t mode);

@@ -1,11 +1,14 @@
-/* tree: rm -r, cp -r, mv, chmod -R and rename as one request (design.md 6). Nothing is changed before everything is decided:
+/* tree: rm -r, cp -r, mv, chmod -R and rename as one request (design.md 6). Nothing is changed
+ * before everything is decided:
  *
  *   operands    every operand is resolved and its metadata decided
  *   enumerate   folder by folder: decided, floor, read; what is found joins the plan
  *   decide      the effects of the whole plan in batches, floor on each; one refusal ends it here
- *   act         object by object, in slices, each found again by its canonical path and proven to be the object that was planned
+ *   act         object by object, in slices, each found again by its canonical path and proven to
+ *               be the object that was planned
  *
- * A plan holds no descriptors (it may have a million entries), only canonical paths and identities. Paths are rebuilt from the parents. */
+ * A plan holds no descriptors (it may have a million entries), only canonical paths and identities.
+ * Paths are rebuilt from the parents. */
 #pragma once
 
 #include <dirent.h>
@@ -31,9 +34,11 @@ struct node {
 	uint32_t eff;    /* number of the first effect */
 	int err;         /* known at planning time: reported instead of acting */
 	const char *why; /* text for err, when strerror does not say it */
-	sv dst_path; /* operand, or a child whose destination is a followed link: canonical; else empty (parent's + name) */
-	sv link;     /* text of a link to be copied */
-		uint32_t children, children_n; /* of a folder that was read: they stand together */
+	/* Of an operand, or of a child whose destination is a followed link: canonical; else empty
+	 * (the parent's and the name). */
+	sv dst_path;
+	sv link;                       /* text of a link to be copied */
+	uint32_t children, children_n; /* of a folder that was read: they stand together */
 	uint8_t eff_n;
 	uint8_t dst;   /* enum tree_dst */
 	bool asked;    /* in the question under way */
@@ -86,8 +91,9 @@ struct tree {
 	uint32_t batches_n, batches_cap;
 	uint32_t effs; /* effects permitted so far */
 
-		uint32_t pass;   /* of TREE_ACT: see tree_act.c */
-	uint32_t *order; /* in which nodes are worked on: a folder before its content, or (remove, chmod) after it */
+	uint32_t pass; /* of TREE_ACT: see tree_act.c */
+	/* In which nodes are worked on: a folder before its content, or (remove, chmod) after it. */
+	uint32_t *order;
 	struct held_dir src_dir, dst_dir;
 	int copy_in, copy_out; /* a file copy under way */
 	bool any_error;
@@ -124,7 +130,8 @@ void tree_act_slice(struct tree *t);
 /* Report a node: done, or failed with errno (ESTALE: changed). */
 void tree_did(struct tree *t, uint32_t i);
 void tree_error(struct tree *t, uint32_t i, int e, const char *why);
-/* The folder that holds node i's name, proven; O_PATH, owned by t. -1 with errno. *name is the node's name there. */
+/* The folder that holds node i's name, proven; O_PATH, owned by t. -1 with errno. *name is the
+ * node's name there. */
 int tree_parent(struct tree *t, uint32_t i, char name[256]);
 /* The same for its destination. */
 int tree_dst_parent(struct tree *t, uint32_t i, char name[256]);

@@ -1,8 +1,10 @@
-/* Trees: doing what was decided, object by object. Every folder is found again by its canonical path without a link on the way, every name is compared
- * with the planned identity directly before it is used. See tree.h.
+/* Trees: doing what was decided, object by object. Every folder is found again by its canonical
+ * path without a link on the way, every name is compared with the planned identity directly
+ * before it is used. See tree.h.
  *
- * Passes. remove, chmod: one, content before its folder. copy: folders first, then their modes and times from the end. move: the
- * operands are renamed; those that meet another file system are copied (second pass), finished (third) and removed (fourth). */
+ * Passes. remove, chmod: one, content before its folder. copy: folders first, then their modes
+ * and times from the end. move: the operands are renamed; those that meet another file system
+ * are copied (second pass), finished (third) and removed (fourth). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -426,7 +428,8 @@ static int act_node(struct tree *t, uint32_t i)
 	return 0;
 }
 
-/* What was decided below a renamed folder has happened with it; a copy that stopped half-way has happened in part. */
+/* What was decided below a renamed folder has happened with it; a copy that stopped half-way has
+ * happened in part. */
 static void settle_below_moves(struct tree *t)
 {
 	for (uint32_t k = t->operands; k < t->n && t->op == FILES_TREE_MOVE; k++) {

@@ -1,4 +1,5 @@
-/* Trees: copying one planned object to its planned destination. Files are copied in slices, so that a large one delays nobody. See tree.h. */
+/* Trees: copying one planned object to its planned destination. Files are copied in slices, so
+ * that a large one delays nobody. See tree.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Trees: what a plan means to policy, asked in batches, with the floor beneath each permit. See tree.h. */
+/* Trees: what a plan means to policy, asked in batches, with the floor beneath each permit. See
+ * tree.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,8 @@ static void add(struct effects *e, enum mon_fs_op op, struct reach_ask a)
 	e->ask[e->n++] = a;
 }
 
-/* What the text of the link will lead to from where the link will be: naming it is a way to read it. */
+/* What the text of the link will lead to from where the link will be: naming it is a way to read
+ * it. */
 static int link_target(struct tree *t, const struct node *v, struct effects *e)
 {
 	AUTO_BUF full = buf_with(2 * FILES_PATH_MAX);
@@ -81,7 +83,8 @@ static int copy_effects(struct tree *t, const struct node *v, struct effects *e,
 	return 0;
 }
 
-/* All effects of node i, in order. 0, or errno: the node cannot be spelled or there is no memory. */
+/* All effects of node i, in order. 0, or errno: the node cannot be spelled or there is no
+ * memory. */
 static int effects_of(struct tree *t, uint32_t i, struct effects *e)
 {
 	const struct node *v = &t->v[i];

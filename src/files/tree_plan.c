@@ -269,7 +269,8 @@ static int plan_child_dst(struct tree *t, struct node *v, const struct stat *src
 		clash(v, ENAMETOOLONG, NULL);
 		return 0;
 	}
-	/* A file is written through a link that stands there, as cp does; a folder is not merged into one. */
+	/* A file is written through a link that stands there, as cp does; a folder is not merged
+	 * into one. */
 	bool follow = S_ISREG(v->mode);
 
 	if (walk_path(&t->q->srv->reach, buf_sv(&path), follow ? WALK_FOLLOW : 0, &w) != 0)
@@ -395,7 +396,8 @@ static void judge_kind(const struct tree *t, struct node *v)
 	}
 }
 
-/* A link that will be made again elsewhere: its text cannot change, so it is read once. -1: no memory. */
+/* A link that will be made again elsewhere: its text cannot change, so it is read once. -1: no
+ * memory. */
 static int keep_link(struct tree *t, struct node *v, int dir, const char *name)
 {
 	char text[FILES_PATH_MAX];
@@ -540,7 +542,8 @@ static void on_look(void *ctx, const struct verdict *v)
 		req_end(q);
 		return;
 	}
-	/* Looking is done once it was permitted: the plan holds what was seen, or the folder is read next. */
+	/* Looking is done once it was permitted: the plan holds what was seen, or the folder is
+	 * read next. */
 	k = 0;
 	for (uint32_t i = t->ask_first; i < t->ask_end; i++) {
 		if (!t->v[i].asked)

@@ -1,4 +1,5 @@
-/* Resolution by held descriptors. See walk.h. The path and every link text on the way are hostile. */
+/* Resolution by held descriptors. See walk.h. The path and every link text on the way are
+ * hostile. */
 #include "files/walk.h"
 
 #include <errno.h>

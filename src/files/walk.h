@@ -1,6 +1,8 @@
-/* walk: from a path that a client wrote to an object that is held. Each component is opened by itself (openat, O_PATH, O_NOFOLLOW) from a
- * held folder; links are read and followed here, `..` steps back on the stack of held folders, so no name is ever looked up twice and no swap
- * can lead the walk out of the folders it saw. The result carries the canonical path that policy judges and the descriptors to act on. */
+/* walk: from a path that a client wrote to an object that is held. Each component is opened by
+ * itself (openat, O_PATH, O_NOFOLLOW) from a held folder; links are read and followed here, `..`
+ * steps back on the stack of held folders, so no name is ever looked up twice and no swap can
+ * lead the walk out of the folders it saw. The result carries the canonical path that policy
+ * judges and the descriptors to act on. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,8 +25,9 @@ enum walk_flags {
 /* What a path means. canon is always set; what else depends on err:
  *   0       the object is held: obj, st; parent and name unless it is "/"
  *   ENOENT  with parent >= 0: only the last name is missing; it can be made there
- *   other   (or parent < 0): the walk ended early. canon is the path folded as if every missing name were a folder, so that the decision
- *           (which is made all the same) does not depend on what exists */
+ *   other   (or parent < 0): the walk ended early. canon is the path folded as if every missing
+ *           name were a folder, so that the decision (which is made all the same) does not depend on
+ *           what exists */
 struct walk {
 	struct buf canon; /* bytes; use buf_sv */
 	char name[256];   /* the last name, NUL-terminated; "" for "/" */
@@ -49,10 +52,12 @@ struct walk {
 	}
 void walk_fini(struct walk *w);
 
-/* Resolve an absolute path (at most FILES_PATH_MAX - 1 bytes, no NUL, both checked by the caller). 0 with *w filled, -1 when even the canonical path cannot be made: w->err holds
+/* Resolve an absolute path (at most FILES_PATH_MAX - 1 bytes, no NUL, both checked by the
+ * caller). 0 with *w filled, -1 when even the canonical path cannot be made: w->err holds
  * ENAMETOOLONG, EILSEQ (a name that is not UTF-8 cannot be named to policy), ENOMEM or EMFILE. */
 int walk_path(const struct reach *r, sv path, unsigned flags, struct walk *w);
-/* Is w->parent still the folder that the canonical path names, with no link on the way? To be asked directly before acting. */
+/* Is w->parent still the folder that the canonical path names, with no link on the way? To be
+ * asked directly before acting. */
 bool walk_still(const struct reach *r, const struct walk *w);
 /* Look up w->name in w->parent again: 0 and *st, or errno. */
 int walk_peek(const struct walk *w, struct stat *st);

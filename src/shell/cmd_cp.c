@@ -1,4 +1,5 @@
-/* cp and mv. Sources and destinations are planned as trees and decided as a whole before anything is written (design.md 6). */
+/* cp and mv. Sources and destinations are planned as trees and decided as a whole before
+ * anything is written (design.md 6). */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
-/* find: the walk and the tests. Names come in byte order. The metadata of entries is asked for only when the expression needs it. See find.h. */
+/* find: the walk and the tests. Names come in byte order. The metadata of entries is asked for
+ * only when the expression needs it. See find.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -51,7 +52,8 @@ static bool is_newer(struct timespec a, struct timespec b)
 	return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
 
-/* Whole units since then; a fraction is dropped (-mtime), or counts up (-mmin -5 means less than five minutes). */
+/* Whole units since then; a fraction is dropped (-mtime), or counts up (-mmin -5 means less than
+ * five minutes). */
 static bool test_time(const struct find *f, const struct find_expr *e, const struct find_node *v)
 {
 	struct timespec t = stamp(v, e->which);
@@ -348,7 +350,8 @@ static bool test(struct find *f, struct find_expr *e, struct find_node *v)
 	return false;
 }
 
-/* The chains that a long command line makes lean to the left: they are walked without recursion as far as possible. */
+/* The chains that a long command line makes lean to the left: they are walked without recursion
+ * as far as possible. */
 static bool eval(struct find *f, struct find_expr *e, struct find_node *v)
 {
 	bool r;

@@ -1,4 +1,5 @@
-/* ls. Names in byte order, one a line unless -C, -x or -m asks otherwise; times are UTC. An entry whose metadata is refused shows as `----------` (box-config-and-policy 2.3). */
+/* ls. Names in byte order, one a line unless -C, -x or -m asks otherwise; times are UTC. An
+ * entry whose metadata is refused shows as `----------` (box-config-and-policy 2.3). */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -48,8 +48,9 @@ static size_t parent_len(const char *arg, size_t n)
 	return n;
 }
 
-/* mkdir -p: find the deepest folder that is there, then make what is missing, top down. A probe that is refused counts as there: what lies below it is then
- * decided by itself, and nothing is made above it (box-config-and-policy 2.3). */
+/* mkdir -p: find the deepest folder that is there, then make what is missing, top down. A probe
+ * that is refused counts as there: what lies below it is then decided by itself, and nothing is
+ * made above it (box-config-and-policy 2.3). */
 static int make_path(struct mk *m, const char *arg)
 {
 	size_t len = strlen(arg), up = len, todo_n = 0;

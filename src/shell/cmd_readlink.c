@@ -9,7 +9,8 @@ enum how { LAST_MAY_MISS, MUST_EXIST, ALL_MAY_MISS };
 
 enum { OPT_RELATIVE_TO = 256, OPT_RELATIVE_BASE };
 
-/* What is missing at the end may be missing: the longest part that can be resolved, then the rest folded as text. */
+/* What is missing at the end may be missing: the longest part that can be resolved, then the
+ * rest folded as text. */
 static int resolve_missing(struct sh_io *io, const char *path, struct buf *out)
 {
 	size_t n = strlen(path), cut = n;

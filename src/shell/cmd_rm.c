@@ -1,4 +1,5 @@
-/* rm and rmdir. Everything named is planned and decided before the first name goes (design.md 6). */
+/* rm and rmdir. Everything named is planned and decided before the first name goes (design.md
+ * 6). */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>

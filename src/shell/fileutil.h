@@ -73,7 +73,7 @@ struct shf_list {
 	struct arena *a;
 	bool full;
 };
-/* List a folder into *l, all of it in arena a: one per folder where folders are walked, so that a walk holds only what is above it. -1:
- * files_error() says why. */
+/* List a folder into *l, all of it in arena a: one per folder where folders are walked, so that
+ * a walk holds only what is above it. -1: files_error() says why. */
 int shf_list(
     struct sh_io *io, struct arena *a, const char *path, bool stat_entries, struct shf_list *l);

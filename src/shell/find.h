@@ -75,7 +75,8 @@ struct find {
 	int status;
 };
 
-/* Read options, starting points and the expression. Starting points are argv[*first .. *first + *n). 0, or the status to return. */
+/* Read options, starting points and the expression. Starting points are argv[*first .. *first +
+ * *n). 0, or the status to return. */
 int find_parse(struct find *f, int argc, char **argv, int *first, int *n);
 void find_free(struct find *f);
 
@@ -93,5 +94,6 @@ struct find_node {
 /* -printf and -ls (find_print.c). */
 void find_printf(struct find *f, const struct find_node *v, const char *format);
 void find_ls(struct find *f, const struct find_node *v);
-/* The metadata of v, fetched when it is not there yet. false: it cannot be had, and that was said. */
+/* The metadata of v, fetched when it is not there yet. false: it cannot be had, and that was
+ * said. */
 bool find_stat(struct find *f, struct find_node *v);

@@ -246,7 +246,8 @@ static struct find_expr *newer_test(struct parser *p, const char *pred)
 	return e;
 }
 
-/* GNU's default syntax: + and ? as in ERE, but groups and alternation with a backslash, braces ordinary. As an ERE. */
+/* GNU's default syntax: + and ? as in ERE, but groups and alternation with a backslash, braces
+ * ordinary. As an ERE. */
 static char *emacs_to_ere(struct parser *p, const char *s)
 {
 	char *out = shcmd_alloc(p->f->io, 2 * strlen(s) + 3, 1), *o = out;

@@ -1,4 +1,5 @@
-/* ls: the options and the items, shared by cmd_ls.c (what to list) and ls_print.c (order and form). */
+/* ls: the options and the items, shared by cmd_ls.c (what to list) and ls_print.c (order and
+ * form). */
 #pragma once
 
 #include "shell/fileutil.h"

@@ -1,5 +1,6 @@
-/* No memory at every point: each request runs with the n-th allocation failing, for every n. box-files must answer or end that client, never crash, leak, or change what it
- * reported as failed, and serve the next client. The server runs in this thread, turn by turn. */
+/* No memory at every point: each request runs with the n-th allocation failing, for every n.
+ * box-files must answer or end that client, never crash, leak, or change what it reported as
+ * failed, and serve the next client. The server runs in this thread, turn by turn. */
 #include <fcntl.h>
 #include <ftw.h>
 #include <setjmp.h>
@@ -94,7 +95,8 @@ static void start(struct box *b)
 	b->mon = sp[0];
 }
 
-/* Both sides until nothing moves. 0: still serving. The monitor's side fails too: then its answer is missing. */
+/* Both sides until nothing moves. 0: still serving. The monitor's side fails too: then its
+ * answer is missing. */
 static int settle(struct box *b)
 {
 	AUTO_IPC_MSG m = IPC_MSG_INIT;
@@ -237,7 +239,8 @@ static void test_sweep(void **state)
 			make_tree(&b);
 			start(&b);
 			hit = run_request(&b, k, n);
-			/* Whatever happened: the server goes on, unless it lost the monitor's frame. */
+			/* Whatever happened: the server goes on, unless it lost the monitor's
+			 * frame. */
 			if (!b.s.mon.broken && !b.s.stop)
 				(void)run_request(&b, 1, 0);
 			srv_fini(&b.s);

@@ -285,7 +285,8 @@ struct files *fake_client(struct fake *k)
 	return f;
 }
 
-/* Everything the server said before this came back has been read by the monitor: frames come in order. */
+/* Everything the server said before this came back has been read by the monitor: frames come in
+ * order. */
 static void sync_log(struct fake *k)
 {
 	struct files_stat st;

@@ -1,5 +1,6 @@
-/* fake: box-files in a thread and a monitor that permits by callback and keeps a log, for tests. A scratch tree
- * <dir>/{home,ws,box,outside} is made per test; home is the operator's home, ws the workspace below it. */
+/* fake: box-files in a thread and a monitor that permits by callback and keeps a log, for tests.
+ * A scratch tree <dir>/{home,ws,box,outside} is made per test; home is the operator's home, ws
+ * the workspace below it. */
 #pragma once
 
 #include <pthread.h>

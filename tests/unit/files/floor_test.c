@@ -1,5 +1,6 @@
-/* box-files under attack: links that leave the tree, protected objects by every name, swaps between decision and effect, malformed frames. Policy permits everything
- * here, so that the floor and the identity checks stand alone. */
+/* box-files under attack: links that leave the tree, protected objects by every name, swaps
+ * between decision and effect, malformed frames. Policy permits everything here, so that the
+ * floor and the identity checks stand alone. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* Whole trees: everything decided before the first change, a refusal leaves everything in place, and what is done is what was decided. */
+/* Whole trees: everything decided before the first change, a refusal leaves everything in place,
+ * and what is done is what was decided. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,5 +1,6 @@
-/* The file commands against the host's own: each line runs in the shell and under /bin/sh, in two folders prepared alike; output, messages, status and what is left in
- * the folder must be equal. Skipped where the host has no GNU tools. */
+/* The file commands against the host's own: each line runs in the shell and under /bin/sh, in
+ * two folders prepared alike; output, messages, status and what is left in the folder must be
+ * equal. Skipped where the host has no GNU tools. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +33,8 @@ static const char setup[] =
     "d/empty d/e/g d/e d 'a b'; touch -d '2021-06-07 08:09:10 UTC' big; touch -d '2019-01-01 UTC' "
     "zero";
 
-/* What is left: names, types, modes, sizes, links, and times in seconds of what was there before (2019 to 2021). */
+/* What is left: names, types, modes, sizes, links, and times in seconds of what was there before
+ * (2019 to 2021). */
 static const char look[] = "find . -printf '%P %y %m %l ' \\( -type f -printf '%s ' -o -true \\) "
                            "\\( ! -newermt '2022-01-01 UTC' -printf '%TY-%Tm-%Td' -o -true \\) "
                            "-printf '\\n' | LC_ALL=C sort; "

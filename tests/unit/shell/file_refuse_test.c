@@ -1,5 +1,6 @@
-/* The file commands when something is refused: nothing is changed before everything is permitted, the message names what was refused (spec box-config 3.2, shell.md 7.3, 9),
- * and the decisions asked for are these and no others. */
+/* The file commands when something is refused: nothing is changed before everything is
+ * permitted, the message names what was refused (spec box-config 3.2, shell.md 7.3, 9), and the
+ * decisions asked for are these and no others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
