@@ -241,6 +241,31 @@ out["term"] = [p.communicate(timeout=20)[0].decode(), p.returncode]
         self.assertTrue(a["stopped"])
         self.assertEqual(a["term"], ["got\n", 9])
 
+    def test_signals_reach_a_command_that_waits(self):
+        """Whatever the shell waits for: its input, a FIFO, a substitution, a program. A caller that ignores a signal keeps ignoring it."""
+        os.mkfifo(os.path.join(self.app, "fifo"))
+        a = self.answers(r"""
+import signal
+def ended_by(sig, text, **kw):
+    p = subprocess.Popen(["sh", "-c", "echo go >&2; " + text], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **kw)
+    p.stderr.read(3)
+    time.sleep(0.3)
+    p.send_signal(sig)
+    try:
+        return p.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        p.kill()
+        return "hang"
+for name, text in (("input", "cat"), ("read", "read x; echo $x"), ("fifo", "cat fifo"), ("redirection", "cat < fifo"), ("substitution", "x=$(sleep 100); echo $x"), ("pipeline", "sleep 100 | cat"),
+                   ("loop", "while :; do :; done"), ("wait", "sleep 100 & wait"), ("nested", "sh -c 'sleep 100'")):
+    for sig in (signal.SIGTERM, signal.SIGINT):
+        out[name + " " + sig.name] = ended_by(sig, text)
+out["ignored"] = ended_by(signal.SIGINT, "sleep 1; exit 6", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+""")
+        for key, status in a.items():
+            wanted = {"ignored": (6,)}.get(key, (143, -15) if key.endswith("TERM") else (130, -2))
+            self.assertIn(status, wanted, key)
+
     def test_background_jobs_and_held_pipes(self):
         """COMP-23: whoever reads the command's output gets its end in bounded time after the agent ended."""
         self.config(command='["/usr/bin/env"]')
@@ -575,6 +600,35 @@ class Git(BoxCase):
         r = self.run_ok("git init -q -b main . && git add . && git commit -q -m first && git worktree add -q ../wt && cd ../wt && echo w > w.txt && "
                         "git add . && git commit -q -m wt && git log --format=%s")
         self.assertEqual(r.out, "wt\nfirst\n", r.err)
+
+    def test_clone_over_http(self):
+        """git's own helpers, below /usr/lib/git-core, run in the tool's sandbox and go through the gateway."""
+        if not os.path.exists("/usr/lib/git-core/git-remote-http"):
+            self.skipTest("git has no HTTP helper")
+        self.run_ok("git init -q -b main . && git add . && git commit -q -m first")
+        served = os.path.join(self.conf, "served")
+        env = dict(os.environ, GIT_CONFIG_NOSYSTEM="1", GIT_CONFIG_COUNT="1", GIT_CONFIG_KEY_0="safe.directory", GIT_CONFIG_VALUE_0="*")
+        subprocess.run(["/usr/bin/git", "clone", "-q", "--bare", self.app, served], check=True, env=env, capture_output=True)
+        subprocess.run(["/usr/bin/git", "-C", served, "update-server-info"], check=True, env=env)
+
+        class Files(http.server.SimpleHTTPRequestHandler):
+            def __init__(self, *args):
+                super().__init__(*args, directory=served)
+
+            def log_message(self, *args):
+                pass
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        base = self.read("boxes/t/box.toml")
+        self.write("boxes/t/box.toml", base + f'[resolve]\n"git.test:80" = "127.0.0.1:{server.server_address[1]}"\n')
+        r = self.run_ok("git clone -q http://git.test/ ../copy && cd ../copy && git log --format=%s && cat README.md")
+        self.assertEqual(r.out, "first\n# App\n", r.err)
+        self.assertTrue([x for x in self.records() if x.action == "http:request" and x.target.startswith("git.test:80/")])
+        self.policy(OPEN + '@id("no_git") forbid (principal, action == Box::Action::"net:connect", resource) when { context.input.host == "git.test" };')
+        self.assertNotEqual(self.sh("git clone -q http://git.test/ ../copy2").status, 0)
 
     def test_hooks_run_inside_the_tools_sandbox_only(self):
         self.write(".ssh/id", "key\n", 0o600)
