@@ -33,7 +33,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *d, size_t n)
 
 	if (n == 0)
 		return 0;
-	if (commands((sv){ (const char *)d + 1, n - 1 }, &out, (d[0] & 1) != 0) == 0 && buf_ok(&out))
-		(void)commands(buf_sv(&out), &again, (d[0] & 1) != 0); /* comments and quoting may differ */
+	if (commands((sv){ (const char *)d + 1, n - 1 }, &out, (d[0] & 1) != 0) == 0 &&
+	    buf_ok(&out))
+		(void)commands(
+		    buf_sv(&out), &again, (d[0] & 1) != 0); /* comments and quoting may differ */
 	return 0;
 }

@@ -191,7 +191,8 @@ static void test_twice(void **state)
 	assert_non_null(s);
 	assert_int_equal(w->ds.n, 1);
 	assert_int_equal(w->ds.d[0].severity, CEDAR_WARNING);
-	x = cedar_type_attr(cedar_schema_etype(s, cedar_intern(w->t, SV("A")))->shape, cedar_intern(w->t, SV("x")));
+	x = cedar_type_attr(
+	    cedar_schema_etype(s, cedar_intern(w->t, SV("A")))->shape, cedar_intern(w->t, SV("x")));
 	assert_true(x->type->kind == CEDAR_TY_STRING && !x->required);
 	cedar_schema_put_json(&j, s->src);
 	assert_non_null(load(w, buf_sv(&j), true));

@@ -25,7 +25,7 @@ expect() {
 start() {
 	"$dogwood" serve -n 0 "$dir/d" 2>"$dir/log" &
 	pid=$!
-	for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	for i in $(seq 300); do
 		"$dogwood" ping -D "$dir/d" >/dev/null 2>&1 && return 0
 		sleep 0.1
 	done
