@@ -350,12 +350,9 @@ static bool test(struct find *f, struct find_expr *e, struct find_node *v)
 	return false;
 }
 
-/* The chains that a long command line makes lean to the left: they are walked without recursion
- * as far as possible. */
+/* Recursion is as deep as the expression is long: FIND_EXPR_MAX bounds it. */
 static bool eval(struct find *f, struct find_expr *e, struct find_node *v)
 {
-	bool r;
-
 	if (f->quit)
 		return false;
 	switch (e->kind) {
@@ -369,8 +366,7 @@ static bool eval(struct find *f, struct find_expr *e, struct find_node *v)
 	case FIND_NOT:
 		return !eval(f, e->a, v);
 	default:
-		r = test(f, e, v);
-		return r;
+		return test(f, e, v);
 	}
 }
 

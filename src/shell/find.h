@@ -5,9 +5,9 @@
 
 #include "shell/fileutil.h"
 
-#define FIND_EXPR_MAX  20000 /* terms of one expression */
-#define FIND_NEST_MAX  200   /* parentheses and negations */
-#define FIND_BATCH_MAX 4000  /* names of one -exec … + */
+#define FIND_EXPR_MAX  5000 /* terms of one expression */
+#define FIND_NEST_MAX  200  /* parentheses and negations */
+#define FIND_BATCH_MAX 4000 /* names of one -exec … + */
 #define FIND_BYTES_MAX ((size_t)90 * 1024)
 
 enum find_kind {
