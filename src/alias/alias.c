@@ -152,8 +152,8 @@ static int die_by(int sig)
 	return 128 + sig;
 }
 
-/* The signals that are passed on. One that our caller ignores (nohup, a background job of a shell without job control) stays ignored: a blocked signal is queued even
- * so. */
+/* The signals that are passed on. One that our caller ignores (nohup, a background job of a shell
+ * without job control) stays ignored: a blocked signal is queued even so. */
 static void hear(sigset_t *set)
 {
 	static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2,

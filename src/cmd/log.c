@@ -115,7 +115,8 @@ static void row_cells(const struct record_row *r, struct buf cells[COLS])
 	put_seen(r, &cells[COL_SEEN]);
 }
 
-/* On a terminal a row is one line: what is too wide is taken from the three columns that hold free text, in turn from the widest. */
+/* On a terminal a row is one line: what is too wide is taken from the three columns that hold free
+ * text, in turn from the widest. */
 static void fit(size_t w[COLS])
 {
 	static const int elastic[] = { COL_TARGET, COL_RULE, COL_SEEN };

@@ -12,9 +12,10 @@ struct verb {
 extern const struct verb verb_run, verb_check, verb_log;
 
 /* "box: <text>" and where help is; returns 2. */
-/* The text for an argument that has no place: an option nobody knows, or a stray word. Returns 2, like verb_usage. */
-int verb_stray(const struct verb *v, const char *arg, const char *hint);
 int verb_usage(const struct verb *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The same for an argument that has no place: an option nobody knows, or a stray word (then hint
+ * follows). */
+int verb_stray(const struct verb *v, const char *arg, const char *hint);
 /* Where the helpers are: next to the running executable, or in ../libexec/boxwood when installed; "" without /proc. Static storage. */
 const char *verb_program_dir(void);
 

@@ -37,7 +37,8 @@ struct boxdir {
 /* Create or verify p->box_dir and its tree (bin run trust tmp private private/telemetry, all 0700), take the locks, read the record. On -1 nothing is held. Refusals are those of
  * 1.2. */
 int boxdir_open(const struct plan *p, struct boxdir *b, struct box_err *err);
-/* What boxdir_open would refuse about the folder itself, without creating or locking anything: for `box check`. */
+/* What boxdir_open would refuse about the folder itself, without creating or locking anything: for
+ * `box check`. */
 int boxdir_check(const struct plan *p, struct box_err *err);
 void boxdir_close(struct boxdir *b);
 #define AUTO_BOXDIR __attribute__((cleanup(boxdir_close))) struct boxdir

@@ -46,8 +46,9 @@ bool environ_may_export(sv name)
 	/* The shell keeps these itself, or the box decides them. */
 	static const char *const own[] = { "HOME", "PATH", "PWD", "OLDPWD", "SHLVL", "_", "IFS",
 		"TMPDIR", "SHELL", "BASH", "BASHOPTS", "SHELLOPTS", "BASH_ENV", "ENV", NULL };
-	/* Names that make a program load code, run another one, or trust and show something else: an operator may set them in a table's env,
-	 * the agent may not tell a tool that was permitted for something else (escapes TOOL-02). */
+	/* Names that make a program load code, run another one, or trust and show something else:
+	 * an operator may set them in a table's env, the agent may not tell a tool that was
+	 * permitted for something else (escapes TOOL-02). */
 	static const char *const weapons[] = { "GCONV_PATH", "LOCPATH", "NLSPATH", "GETCONF_DIR",
 		"GLIBC_TUNABLES", "MALLOC_TRACE", "HOSTALIASES", "RES_OPTIONS", "LOCALDOMAIN",
 		"OPENSSL_CONF", "OPENSSL_CONF_INCLUDE", "OPENSSL_MODULES", "OPENSSL_ENGINES",

@@ -356,7 +356,8 @@ static int explain(struct run *r, struct box_err *err)
 	return 0;
 }
 
-/* Unix sockets below what is granted (escapes SOCK-01): no mount and no Landlock rule stops connect(2), so they are said. */
+/* Unix sockets below what is granted (escapes SOCK-01): no mount and no Landlock rule stops
+ * connect(2), so they are said. */
 struct socket_lines {
 	const struct plan_process *proc;
 	size_t left;
@@ -379,7 +380,8 @@ static void print_socket(void *arg, const char *path)
 
 static void print_sockets(const struct plan *p)
 {
-	/* Together SOCKET_ENTRIES_MAX entries are looked at, about 10 ms: no process takes the others' share. */
+	/* Together SOCKET_ENTRIES_MAX entries are looked at, about 10 ms: no process takes the
+	 * others' share. */
 	const size_t each = SOCKET_ENTRIES_MAX / (p->tools_n + 1);
 	struct socket_lines l = { .left = SOCKET_LINES_MAX };
 

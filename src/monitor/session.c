@@ -83,8 +83,9 @@ static void tool_drop(struct session *s, struct tool *t)
 	}
 }
 
-/* The shell ended without a status of the command. By a signal (`kill -9 $$`, a limit, a fault of ours): its caller sees what it would see of any shell. The
- * worker's first process is a reaper that reports 128+n (contain/reap.h). */
+/* The shell ended without a status of the command. By a signal (`kill -9 $$`, a limit, a fault of
+ * ours): its caller sees what it would see of any shell. The worker's first process is a reaper
+ * that reports 128+n (contain/reap.h). */
 static void died(struct session *s)
 {
 	struct pollfd p = { .fd = s->crew.pidfd, .events = POLLIN };
@@ -696,7 +697,8 @@ void session_signal(struct session *s, int sig)
 {
 	AUTO_BUF b = buf_with(8);
 
-	/* The shell's first process passes it to the command's group (contain/reap.h), whatever the shell waits for: a FIFO, a substitution, its input. */
+	/* The shell's first process passes it to the command's group (contain/reap.h), whatever the
+	 * shell waits for: a FIFO, a substitution, its input. */
 	if (s->crew.ready) {
 		/* A stopped shell cannot stop or continue its programs. */
 		for (struct tool *t = s->tools; t != NULL; t = t->next)
@@ -706,7 +708,8 @@ void session_signal(struct session *s, int sig)
 			log_warn("cannot signal a shell: %s", box_strerror(errno));
 		return;
 	}
-	/* A shell that is still starting: in the order of its frames. It could not read that it goes on again. */
+	/* A shell that is still starting: in the order of its frames. It could not read that it
+	 * goes on again. */
 	if (sig == SIGTSTP || sig == SIGCONT)
 		return;
 	buf_put_byte(&b, (uint8_t)sig);

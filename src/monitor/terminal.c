@@ -1,6 +1,8 @@
-/* The operator's terminal. An interactive agent runs in a process group of its own in the foreground (launch/main.c), so that Ctrl-C and Ctrl-Z reach it and not the
- * monitor; here is the way back: whatever the agent did to the terminal, its caller finds it as it left it, when the agent stops and when it ends, kill -9 included.
- * The caller's shell may also move the box into the background: then the terminal is somebody else's and nothing here touches it. */
+/* The operator's terminal. An interactive agent runs in a process group of its own in the
+ * foreground (launch/main.c), so that Ctrl-C and Ctrl-Z reach it and not the monitor; here is the
+ * way back: whatever the agent did to the terminal, its caller finds it as it left it, when the
+ * agent stops and when it ends, kill -9 included. The caller's shell may also move the box into the
+ * background: then the terminal is somebody else's and nothing here touches it. */
 #include "monitor/terminal.h"
 
 #include <unistd.h>
@@ -38,7 +40,8 @@ void terminal_give(struct terminal *t)
 {
 	if (!t->ours || t->given || t->group <= 0 || tcgetpgrp(STDIN_FILENO) != getpgrp())
 		return;
-	/* The caller may have changed its own settings meanwhile (stty at its prompt): those are the ones to come back to. */
+	/* The caller may have changed its own settings meanwhile (stty at its prompt): those are
+	 * the ones to come back to. */
 	(void)tcgetattr(STDIN_FILENO, &t->caller);
 	(void)tcsetattr(STDIN_FILENO, TCSANOW, &t->agent);
 	t->given = tcsetpgrp(STDIN_FILENO, t->group) == 0;

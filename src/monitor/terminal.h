@@ -1,4 +1,5 @@
-/* The operator's terminal: lent to an interactive agent, taken back when it stops or ends. See terminal.c. */
+/* The operator's terminal: lent to an interactive agent, taken back when it stops or ends. See
+ * terminal.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,8 +17,9 @@ struct terminal {
 void terminal_open(struct terminal *t);
 /* The agent was started: it moves itself into the foreground. */
 void terminal_given(struct terminal *t);
-/* Bring our own process group to the foreground and restore the caller's settings; the agent's are kept for terminal_give. Nothing happens when the agent does
- * not have the terminal. */
+/* Bring our own process group to the foreground and restore the caller's settings; the agent's are
+ * kept for terminal_give. Nothing happens when the agent does not have the terminal. */
 void terminal_take(struct terminal *t);
-/* We were continued: in the foreground (fg) the agent gets the terminal back as it had set it; in the background (bg) nothing happens. */
+/* We were continued: in the foreground (fg) the agent gets the terminal back as it had set it; in
+ * the background (bg) nothing happens. */
 void terminal_give(struct terminal *t);

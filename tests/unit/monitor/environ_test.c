@@ -89,6 +89,35 @@ static void test_exports_and_tables(void **state)
 	assert_null(value(v, n, "1A"));
 }
 
+/* What an operator may say to a tool and an agent may not. */
+static void test_weapons(void **state)
+{
+	static const char *const names[] = { "GCONV_PATH", "OPENSSL_CONF", "OPENSSL_MODULES",
+		"GLIBC_TUNABLES", "SSLKEYLOGFILE", "GIT_SSH_COMMAND", "GIT_EXEC_PATH",
+		"GIT_EXTERNAL_DIFF", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "ALL_PROXY" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		AUTO_ARENA arena = { 0 };
+		struct plan_var var = { sv_c(names[i]), SV("/evil") };
+		struct plan_process proc = { .env = &var, .env_n = 1 };
+		struct environ_input in = input(false);
+		struct plan_var *v;
+		struct box_err err;
+		size_t n;
+
+		in.exported = &var;
+		in.exported_n = 1;
+		assert_int_equal(environ_compose(&in, &arena, &v, &n, &err), 0);
+		assert_null(value(v, n, names[i]));
+		in.proc = &proc;
+		assert_int_equal(environ_compose(&in, &arena, &v, &n, &err), 0);
+		assert_string_equal(value(v, n, names[i]), "/evil");
+	}
+	assert_true(environ_may_export(SV("GIT_AUTHOR_NAME")));
+	assert_true(environ_may_export(SV("GIT_PAGER")));
+}
+
 static void test_placeholders_come_first(void **state)
 {
 	AUTO_ARENA arena = { 0 };
@@ -112,6 +141,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names_of_the_box),
 		cmocka_unit_test(test_exports_and_tables),
+		cmocka_unit_test(test_weapons),
 		cmocka_unit_test(test_placeholders_come_first),
 	};
 
