@@ -262,5 +262,31 @@ class Descriptors(BoxCase):
         self.assertNotIn("shadow", r.out)
 
 
+    def test_directories_as_standard_streams(self):
+        """A folder of the agent's view as a command's stdin: neither the shell nor a tool opens anything below or above it."""
+        if not os.path.exists("/usr/bin/python3"):
+            self.skipTest("python3 is not installed")
+        self.write("outside/f", "secret\n")
+        self.write("src/app/sub/mine", "agents own\n")
+        self.policy('@id("exec") permit (principal, action in [Box::Action::"shell:exec", Box::Action::"shell:spawn"], resource);')
+        tool = ("for f in /dev/fd /proc/self/fd; do for p in mine ../README.md ../../../outside/f; do read l < $f/0/$p && echo opened $f $p $l; done; "
+                "for x in $f/0/*; do echo opened $x; done; cd $f/0; for x in * ../*; do echo listed $x; done; read l < mine && echo opened $l; read l < ../README.md && echo opened $l; : > new && echo wrote; cd /; done 2>/dev/null; echo tried")
+        agent = r"""
+import os, subprocess, sys
+d = os.open("sub", os.O_RDONLY | os.O_DIRECTORY)
+p = os.open("sub", os.O_PATH | os.O_DIRECTORY)
+for fd in (d, p):
+    for text in ("cat <&0; cat; cat /dev/fd/0/mine; cat /dev/stdin/mine; cat /proc/self/fd/0/mine; ls /dev/fd/0/; cd /dev/fd/0 && cat mine; read x; printf %s $x; . /dev/fd/0/mine; exec 3<&0; cat /dev/fd/3/../README.md; echo tried >&2",
+                 "/usr/bin/bash -c 'shopt -s nullglob; %s'" % sys.argv[1]):
+        r = subprocess.run(["sh", "-c", text], stdin=fd, capture_output=True, text=True, timeout=40)
+        sys.stdout.write(r.stdout)
+        sys.stdout.write("".join(x + "\n" for x in r.stderr.splitlines() if not x.startswith(("strands-shell:", "cat: ", "ls: "))))
+"""
+        self.config(command='["/usr/bin/python3", "-B", "-c"]', agent=f'[agent.filesystem]\nread = ["/usr/lib", "{self.app}"]\n',
+                    rest='[tool.bash]\ncommand = ["/usr/bin/bash"]\n')
+        r = self.box("--", agent, tool)
+        self.assertEqual(r.out.splitlines(), ["tried"] * 4, r.out + r.err[-1500:])
+
+
 if __name__ == "__main__":
     unittest.main()
