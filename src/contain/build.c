@@ -307,6 +307,18 @@ static int show_grant(struct build *b, const struct plan_grant *g)
 	return 0;
 }
 
+/* A shell that an `exec` entry grants is `sh` by its usual names too: they are links to it, and what
+ * starts a shell (system(3), git, make) asks for those. */
+static int show_shell(struct build *b)
+{
+	static const char *const names[] = { "/bin/sh", "/usr/bin/sh" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (covered_by_exec(b, names[i]) && resolve(b, RANK_GRANT, names[i]) == NULL)
+			return refuse(b, errno, "show", names[i]);
+	return 0;
+}
+
 int build_show_closure(struct build *b, const char *program)
 {
 	return show_closure(b, program);
@@ -539,6 +551,8 @@ int sandbox_spec_build(const struct plan *p, const struct plan_process *proc,
 	for (size_t i = 0; i < proc->grants_n; i++)
 		if (proc->grants[i].list != PLAN_DENY && show_grant(&b, &proc->grants[i]) < 0)
 			return -1;
+	if (show_shell(&b) < 0)
+		return -1;
 	if (x->box_dir != NULL && nodes_host_tree(&b.t, x->box_dir) != NULL)
 		return refuse(&b, 0, "a grant would expose the box's own directory", x->box_dir);
 	if (build_program(&b) < 0 || build_minimum(&b) < 0 || build_scaffold(&b) < 0)

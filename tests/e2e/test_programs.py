@@ -329,6 +329,18 @@ echo x | { read -r y; echo "y=$y"; }
         self.assertEqual(os.listdir(os.path.join(self.box_dir, "tmp")), [])
 
 
+class GrantedShell(BoxCase):
+    """An `exec` entry makes a shell real: by all its names, and with the agent's own reach alone."""
+
+    def test_dash(self):
+        if os.path.realpath("/bin/sh") != "/usr/bin/dash":
+            self.skipTest("sh is not dash here")
+        self.policy(P0)
+        self.config(command='["/bin/bash", "-c"]', agent='[agent.filesystem]\nexec = ["/usr/bin/dash"]\n')
+        r = self.box("--", "for s in /bin/sh /usr/bin/sh /usr/bin/dash; do $s -c 'read x < README.md && echo read; echo $0 real'; done; sh -c 'cat README.md'")
+        self.assertEqual(r.out, "/bin/sh real\n/usr/bin/sh real\n/usr/bin/dash real\n# App\n", r.err)
+
+
 class PythonPrograms(NativePython):
     def test_library(self):
         a = self.answers(r"""
