@@ -69,6 +69,7 @@ def main():
     if bash is None:
         print("no bash: skipped")
         return 77
+    shell = os.path.abspath(sys.argv[1])
     cases = int(sys.argv[2]) if len(sys.argv) > 2 else 400
     r = random.Random(int(sys.argv[3]) if len(sys.argv) > 3 else 1)
     bad = 0
@@ -82,7 +83,7 @@ def main():
             if ("IFS=; " in line and "arr[" in line) or "~:" in line:
                 continue
             text = SETUP + line
-            want, got = run(bash, text, d), run(sys.argv[1], text, d)
+            want, got = run(bash, text, d), run(shell, text, d)
             # bash leaks its own marker byte in some lists with an empty IFS.
             if want != got and 0 in (want[1], got[1]) and b"\x01" not in want[0]:
                 bad += 1
