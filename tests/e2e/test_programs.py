@@ -642,6 +642,18 @@ class Git(BoxCase):
         self.policy(OPEN + '@id("no_git") forbid (principal, action == Box::Action::"net:connect", resource) when { context.input.host == "git.test" };')
         self.assertNotEqual(self.sh("git clone -q http://git.test/ ../copy2").status, 0)
 
+    def test_local_clone_and_push(self):
+        """git starts helpers through sh: a tool table runs its own program only, `exec` entries of the agent run several."""
+        if os.path.realpath("/bin/sh") != "/usr/bin/dash":
+            self.skipTest("sh is not dash here")
+        src = os.path.dirname(self.app)
+        shared = [x for x in ("/usr/lib/git-core", "/usr/share/git-core") if os.path.isdir(x)]
+        self.config(agent="[agent.filesystem]\n" + f'read = {json.dumps([src] + shared)}\nwrite = ["{src}"]\nexec = ["/usr/bin/git", "/usr/bin/dash"]\n')
+        r = self.run_ok("export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@test GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@test; git init -q -b main . && git add . && git commit -q -m first && "
+                        "git clone -q --bare . ../bare.git && git clone -q --no-local ../bare.git ../copy && cd ../copy && echo w > w.txt && git add w.txt && git commit -q -m two && "
+                        "git push -q origin main && git ls-remote origin main | cut -f2 && git log --format=%s")
+        self.assertEqual(r.out, "refs/heads/main\ntwo\nfirst\n", r.err)
+
     def test_hooks_run_inside_the_tools_sandbox_only(self):
         self.write(".ssh/id", "key\n", 0o600)
         hook = os.path.join(self.app, ".git/hooks/post-commit")
