@@ -37,12 +37,12 @@ deps:
 
 ## make test-unit   unit and conformance tests only
 test-unit: build
-	@$(MESON) test -C $(BUILD) --suite unit --suite conformance --print-errorlogs
+	@$(MESON) test -C $(BUILD) --timeout-multiplier 3 --suite unit --suite conformance --print-errorlogs
 
 ## make test-san    unit and conformance tests under ASan and UBSan
 test-san: deps
 	@test -f $(SAN)/build.ninja || $(MESON) setup $(SAN) -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
-	@$(MESON) test -C $(SAN) --suite unit --suite conformance --print-errorlogs
+	@$(MESON) test -C $(SAN) --timeout-multiplier 4 --suite unit --suite conformance --print-errorlogs
 
 ## make test-long   the long forms of the randomised tests
 test-long: build
