@@ -256,7 +256,7 @@ def ended_by(sig, text, **kw):
     except subprocess.TimeoutExpired:
         p.kill()
         return "hang"
-for name, text in (("input", "cat"), ("read", "read x; echo $x"), ("fifo", "cat fifo"), ("redirection", "cat < fifo"), ("substitution", "x=$(sleep 100); echo $x"), ("pipeline", "sleep 100 | cat"),
+for name, text in (("input", "cat"), ("read", "read x; echo $x"), ("fifo", "cat fifo"), ("redirection", "cat < fifo"), ("fifo writing", "echo x > fifo"), ("substitution", "x=$(sleep 100); echo $x"), ("pipeline", "sleep 100 | cat"),
                    ("loop", "while :; do :; done"), ("wait", "sleep 100 & wait"), ("nested", "sh -c 'sleep 100'")):
     for sig in (signal.SIGTERM, signal.SIGINT):
         out[name + " " + sig.name] = ended_by(sig, text)
