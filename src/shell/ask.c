@@ -79,6 +79,12 @@ bool sh_mon_pump(struct shell *sh)
 	return !sh->mon_broken;
 }
 
+void sh_mon_glance(struct shell *sh)
+{
+	if ((++sh->mon_ticks & 63) == 0)
+		(void)sh_mon_pump(sh); /* a channel that is gone is noticed by whoever asks next */
+}
+
 /* Send a request and wait for its answer, which lives in sh->msg until the next. 0, or -1 when the
  * channel is gone. One buffer is kept for all of them: a fresh one for each decision would cost
  * more

@@ -90,6 +90,7 @@ static int if_command(struct shell *sh, const struct sh_node *n)
 /* After one round of a loop: true when the loop goes on. */
 static bool next_round(struct shell *sh)
 {
+	sh_mon_glance(sh);
 	sh_run_traps(sh);
 	if (sh->flow == SH_FLOW_BREAK || sh->flow == SH_FLOW_CONTINUE) {
 		bool go_on = sh->flow == SH_FLOW_CONTINUE && sh->flow_n <= 1;

@@ -501,6 +501,7 @@ int shcmd_run(struct sh_io *io, char **argv, const struct shcmd_run_opts *o)
 
 bool shcmd_interrupted(struct sh_io *io)
 {
+	sh_mon_glance(io->sh);
 	return sh_signal_fatal(io->sh) != 0;
 }
 

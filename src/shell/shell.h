@@ -141,6 +141,7 @@ struct shell {
 	/* authority: two channels, and that is all */
 	int mon_fd;
 	uint32_t mon_id;
+	unsigned mon_ticks; /* calls of sh_mon_glance */
 	struct ipc_msg msg; /* the last answer; see ask.c */
 	struct files *files;
 	int devnull; /* opened before confinement, or -1 */
@@ -378,6 +379,8 @@ int sh_start_tool(struct shell *sh, const struct sh_ticket *t, int argc, char *c
 void sh_signal_tool(struct shell *sh, uint32_t tool, int sig);
 /* Handle frames that are there; false when the channel is gone. */
 bool sh_mon_pump(struct shell *sh);
+/* The same now and then, for loops that ask the monitor nothing: a signal for the command arrives as a frame. */
+void sh_mon_glance(struct shell *sh);
 /* An exited tool's status, if it was reported. */
 bool sh_tool_status(struct shell *sh, uint32_t tool, int *status);
 void sh_mon_exit(struct shell *sh, int status);

@@ -29,6 +29,17 @@ class Ending(BoxCase):
         out, err = p.communicate(timeout=20)
         self.assertEqual((p.returncode, out), (9, "got\n"), err)
 
+    def test_interrupt_ends_what_asks_nobody(self):
+        # Loops that neither read nor decide: the signal must be noticed all the same.
+        for script in ("while [[ 1 ]]; do ((x++)); done", "for ((;;)); do x=1; done", "echo x > tmp.txt; sed ':a;ba' tmp.txt", "sleep 1000"):
+            with self.subTest(script=script):
+                self.policy(OPEN)
+                p = self.start("zsh", "-c", "echo ready; " + script)
+                self.assertEqual(p.stdout.readline(), "ready\n")
+                p.send_signal(signal.SIGINT)
+                p.communicate(timeout=20)
+                self.assertEqual(p.returncode, 130)
+
     def test_terminate_stops_the_run(self):
         p = self.start("zsh", "-c", "echo ready; sleep 1000")
         self.assertEqual(p.stdout.readline(), "ready\n")
