@@ -236,16 +236,19 @@ int ca_issue(struct ca *c, sv host, sv spki, struct buf *der_out, struct box_err
 /* Is every byte of a PEM body base64, padding or a line end? */
 static bool is_pem_body(sv s)
 {
-	for (size_t i = 0; i < s.n; i++) {
-		char ch = s.p[i];
+	static const char allowed[] =
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\r\n";
+	bool ok[256] = { false };
 
-		if (!((ch >= 'A' && ch <= 'Z') || (ch >= 'a' && ch <= 'z') ||
-		        (ch >= '0' && ch <= '9') || ch == '+' || ch == '/' || ch == '=' ||
-		        ch == '\n' || ch == '\r'))
+	for (size_t i = 0; i < sizeof(allowed) - 1; i++)
+		ok[(unsigned char)allowed[i]] = true;
+	for (size_t i = 0; i < s.n; i++)
+		if (!ok[(unsigned char)s.p[i]])
 			return false;
-	}
 	return true;
 }
+
+#define CA_CERT_ROOM 4096u /* more than our own certificate takes */
 
 int ca_bundle(const struct ca *c, sv roots_pem, struct buf *out, struct box_err *err)
 {
@@ -256,6 +259,8 @@ int ca_bundle(const struct ca *c, sv roots_pem, struct buf *out, struct box_err 
 	if (roots_pem.n > CA_BUNDLE_MAX)
 		return box_fail(err, BOX_ELIMIT, 0, "the system's certificates are over %zu bytes",
 		    CA_BUNDLE_MAX);
+	(void)buf_room(
+	    out, roots_pem.n + CA_CERT_ROOM); /* one allocation; too much is said below */
 	/* The text of each certificate block as it stands: this runs at every start, and decoding 140 certificates takes longer than starting the agent. Whoever
 	 * reads the bundle decodes it anyway. */
 	for (;;) {
