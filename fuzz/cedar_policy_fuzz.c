@@ -45,8 +45,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *d, size_t n)
 			CHECK(cedar_format(t, &a, buf_sv(&once), &o, 60, &twice, &ds) == 0);
 			CHECK(sv_eq(buf_sv(&once), buf_sv(&twice)));
 		} else {
-			/* Only for want of room. */
-			CHECK(sv_eq(sv_c(ds.d[ds.n - 1].code), SV("limit")));
+			/* For want of room; or, with raw blocks (temporal conditions, definitions), because their text
+			 * is no Dogwood at all: the formatter then leaves the file alone and says so. */
+			CHECK(o.dogwood || sv_eq(sv_c(ds.d[ds.n - 1].code), SV("limit")));
 		}
 	} else if (n != 0) {
 		CHECK(ds.errors != 0);
