@@ -20,8 +20,6 @@
 #define STATE_NEW  1U
 #define STATE_LIVE 2U
 
-#define SYSTEM_ROOTS "/etc/ssl/certs/ca-certificates.crt"
-
 struct egress_listener {
 	struct egress_listener *next;
 	struct monitor *m;
@@ -41,12 +39,6 @@ static int on_dial_hello(void *ctx, struct ipc_msg *msg, struct box_err *err)
 		return -1;
 	chan_set_state(m->dial.chan, STATE_LIVE);
 	return 0;
-}
-
-static int on_fatal(void *ctx, struct ipc_msg *msg, struct box_err *err)
-{
-	(void)ctx; /* who it was is in the message of on_end */
-	return crew_fatal(msg, err);
 }
 
 static int on_ask_connect(void *ctx, struct ipc_msg *msg, struct box_err *err)
@@ -96,7 +88,7 @@ static int on_dial_floor(void *ctx, struct ipc_msg *msg, struct box_err *err)
 
 static const struct ipc_rule dial_table[] = {
 	{ MON_HELLO, "HELLO", STATE_NEW, 0, 0, 256, on_dial_hello },
-	{ MON_FATAL, "FATAL", STATE_NEW | STATE_LIVE, 0, 0, MON_REASON_MAX + 8, on_fatal },
+	{ MON_FATAL, "FATAL", STATE_NEW | STATE_LIVE, 0, 0, MON_REASON_MAX + 8, crew_on_fatal },
 	{ MON_ASK_CONNECT, "ASK_CONNECT", STATE_LIVE, 0, 0, 2048, on_ask_connect },
 	{ MON_DONE_CONNECT, "DONE_CONNECT", STATE_LIVE, 0, 0, 16, on_done_connect },
 	{ DIAL_FLOOR, "FLOOR", STATE_LIVE, 0, 0, MON_REASON_MAX + 2048, on_dial_floor },
@@ -296,7 +288,7 @@ static int on_control(void *ctx, struct ipc_msg *msg, struct box_err *err)
 
 static const struct ipc_rule gateway_table[] = {
 	{ MON_HELLO, "HELLO", STATE_NEW, 0, 0, 256, on_gateway_hello },
-	{ MON_FATAL, "FATAL", STATE_NEW | STATE_LIVE, 0, 0, MON_REASON_MAX + 8, on_fatal },
+	{ MON_FATAL, "FATAL", STATE_NEW | STATE_LIVE, 0, 0, MON_REASON_MAX + 8, crew_on_fatal },
 	{ GW_ASK_LEAF, "ASK_LEAF", STATE_LIVE, 0, 0, 2048, on_ask_leaf },
 	{ MON_ASK_HTTP, "ASK_HTTP", STATE_LIVE, 0, 0, IPC_BODY_MAX, on_ask_http },
 	{ MON_DONE_HTTP, "DONE_HTTP", STATE_LIVE, 0, 0, 32, on_done_http },
@@ -360,7 +352,7 @@ static int configure_gateway(struct monitor *m, int dial_end, struct box_err *er
 	struct box_err why = { 0 };
 
 	/* A host without roots can still reach destinations whose route brings its own. */
-	if (fd_read_file(SYSTEM_ROOTS, GW_PEM_MAX, &pem, &why) != 0)
+	if (fd_read_file(MONITOR_SYSTEM_ROOTS, GW_PEM_MAX, &pem, &why) != 0)
 		log_warn(
 		    "no system certificates (%s): install ca-certificates to reach public hosts",
 		    why.msg);

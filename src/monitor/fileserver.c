@@ -52,14 +52,6 @@ static void add_protected(struct buf *b, uint16_t *n, enum files_protect why, co
 	(*n)++;
 }
 
-static sv env_of(const struct plan_process *p, const char *name)
-{
-	for (size_t i = 0; p != NULL && i < p->env_n; i++)
-		if (sv_eq(p->env[i].name, sv_c(name)))
-			return p->env[i].value;
-	return (sv){ NULL, 0 };
-}
-
 /* Home, workspace, the agent's HOME, and what the agent's lists grant. */
 static void collect_roots(struct monitor *m, struct roots *r)
 {
@@ -67,7 +59,7 @@ static void collect_roots(struct monitor *m, struct roots *r)
 
 	add_root(r, m->plan->home, true);
 	add_root(r, a->workspace, true);
-	add_root(r, env_of(a, "HOME"), true);
+	add_root(r, plan_env(a, SV("HOME")), true);
 	for (size_t i = 0; i < a->grants_n; i++) {
 		const struct plan_grant *g = &a->grants[i];
 
@@ -126,12 +118,6 @@ static int on_hello(void *ctx, struct ipc_msg *msg, struct box_err *err)
 	chan_set_state(m->files.chan, STATE_LIVE);
 	m->files.ready = true;
 	return 0;
-}
-
-static int on_fatal(void *ctx, struct ipc_msg *msg, struct box_err *err)
-{
-	(void)ctx; /* who it was is in the message of on_end */
-	return crew_fatal(msg, err);
 }
 
 static int on_ask(void *ctx, struct ipc_msg *msg, struct box_err *err)
@@ -202,7 +188,7 @@ static int on_floor(void *ctx, struct ipc_msg *msg, struct box_err *err)
 
 static const struct ipc_rule table[] = {
 	{ MON_HELLO, "HELLO", STATE_NEW, 0, 0, 256, on_hello },
-	{ MON_FATAL, "FATAL", STATE_NEW | STATE_LIVE, 0, 0, MON_REASON_MAX + 8, on_fatal },
+	{ MON_FATAL, "FATAL", STATE_NEW | STATE_LIVE, 0, 0, MON_REASON_MAX + 8, crew_on_fatal },
 	{ MON_ASK_FS, "ASK_FS", STATE_LIVE, 0, 0, IPC_BODY_MAX, on_ask },
 	{ MON_DONE_FS, "DONE_FS", STATE_LIVE, 0, 0, 16, on_done },
 	{ MON_ABANDON, "ABANDON", STATE_LIVE, 0, 0, 16, on_abandon },

@@ -33,6 +33,8 @@ struct session;
 struct sandbox;
 struct egress_listener;
 
+/* The host's certificates, as Debian's ca-certificates installs them. */
+#define MONITOR_SYSTEM_ROOTS "/etc/ssl/certs/ca-certificates.crt"
 #define MONITOR_WARNINGS_MAX 64
 
 /* Paths below the box directory (box-config-and-policy 4.6), all absolute. */
@@ -103,8 +105,8 @@ int crew_start(struct monitor *m, struct crew *c, const char *program, enum work
     struct box_err *err);
 /* Handlers shared by all worker tables: MON_HELLO moves the channel to state 2; MON_FATAL ends the box. ctx is the worker's own. */
 bool crew_hello_ok(struct ipc_msg *m, struct box_err *err);
-/* MON_FATAL: always -1, with the worker's text made safe. */
-int crew_fatal(struct ipc_msg *m, struct box_err *err);
+/* The row of MON_FATAL in every worker's table: always -1, with the worker's text made safe. */
+int crew_on_fatal(void *ctx, struct ipc_msg *m, struct box_err *err);
 /* Kill, without waiting: for workers that would complain about each other's end. */
 void crew_kill(struct crew *c);
 /* Kill and reap; returns the wait status. The channel is the caller's to end. */

@@ -27,8 +27,7 @@
 #include "monitor/sweep.h"
 #include "base/ban.h"
 
-#define SYSTEM_ROOTS "/etc/ssl/certs/ca-certificates.crt"
-#define STOP_MS      1000 /* between SIGTERM and SIGKILL */
+#define STOP_MS 1000 /* between SIGTERM and SIGKILL */
 
 #define SOCKET_LINES_MAX   20
 #define SOCKET_ENTRIES_MAX 20000
@@ -143,7 +142,7 @@ static int make_trust(struct monitor *m, struct box_err *err)
 	m->ca = ca_new(sv_c(m->box_id), &m->wall, err);
 	if (m->ca == NULL)
 		return -1;
-	if (fd_read_file(SYSTEM_ROOTS, (size_t)4 << 20, &roots, &none) != 0)
+	if (fd_read_file(MONITOR_SYSTEM_ROOTS, (size_t)4 << 20, &roots, &none) != 0)
 		buf_clear(&roots); /* a host without roots: ours alone */
 	if (ca_bundle(m->ca, buf_sv(&roots), &bundle, err) != 0)
 		return -1;

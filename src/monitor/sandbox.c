@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "config/config.h"
+#include "config/path.h"
 #include "monitor/internal.h"
 #include "base/ban.h"
 
@@ -272,12 +273,6 @@ void sandbox_signal_agent(struct monitor *m, int sig)
 
 /* ---------------------------------------------------------------------------------- tools */
 
-static bool is_below(sv path, sv dir)
-{
-	return sv_starts(path, dir) &&
-	       (path.n == dir.n || path.p[dir.n] == '/' || (dir.n != 0 && dir.p[dir.n - 1] == '/'));
-}
-
 /* Do the fixed arguments of the table stand at the front of what is to be run? argv[0] is the program. */
 static bool args_match(const struct plan_process *t, const char *const *argv, size_t argv_n)
 {
@@ -296,10 +291,10 @@ static bool exec_covers(const struct plan_process *agent, sv path)
 	for (size_t i = 0; i < agent->grants_n; i++) {
 		const struct plan_grant *g = &agent->grants[i];
 
-		if (g->list == PLAN_DENY && is_below(path, g->path))
+		if (g->list == PLAN_DENY && path_within(path, g->path))
 			return false;
 		if (g->list == PLAN_EXEC &&
-		    (sv_eq(path, g->path) || (g->is_dir && is_below(path, g->path))))
+		    (sv_eq(path, g->path) || (g->is_dir && path_within(path, g->path))))
 			covered = true;
 	}
 	return covered;
@@ -373,11 +368,11 @@ static const char *tool_cwd(struct monitor *m, const struct plan_process *proc, 
 
 	if (proc->kind == PLAN_TOOL && proc->workspace.n != 0)
 		return proc->workspace.p;
-	if (here.n != 0 && is_below(here, m->plan->agent->workspace))
+	if (here.n != 0 && path_within(here, m->plan->agent->workspace))
 		return cwd;
 	for (size_t i = 0; here.n != 0 && i < proc->grants_n; i++)
 		if (proc->grants[i].list != PLAN_DENY && proc->grants[i].is_dir &&
-		    is_below(here, proc->grants[i].path))
+		    path_within(here, proc->grants[i].path))
 			return cwd;
 	return m->plan->agent->workspace.p;
 }

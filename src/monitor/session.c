@@ -209,12 +209,6 @@ static int on_hello(void *ctx, struct ipc_msg *msg, struct box_err *err)
 	return 0;
 }
 
-static int on_fatal(void *ctx, struct ipc_msg *msg, struct box_err *err)
-{
-	(void)ctx; /* who it was is in the message of on_end */
-	return crew_fatal(msg, err);
-}
-
 static int on_ask_exec(void *ctx, struct ipc_msg *msg, struct box_err *err)
 {
 	struct shell_chan *c = ctx;
@@ -483,7 +477,7 @@ static int on_exit_frame(void *ctx, struct ipc_msg *msg, struct box_err *err)
 static const struct ipc_rule table[] = {
 	{ MON_HELLO, "HELLO", STATE_NEW | STATE_LIVE, 0, 0, 256, on_hello },
 	{ MON_FATAL, "FATAL", STATE_NEW | STATE_IDLE | STATE_LIVE, 0, 0, MON_REASON_MAX + 8,
-	    on_fatal },
+	    crew_on_fatal },
 	{ MON_ASK_EXEC, "ASK_EXEC", STATE_LIVE, 0, 0, IPC_BODY_MAX, on_ask_exec },
 	{ MON_ASK_SPAWN, "ASK_SPAWN", STATE_LIVE, 0, 0, IPC_BODY_MAX, on_ask_spawn },
 	{ MON_DONE_EXEC, "DONE_EXEC", STATE_LIVE, 0, 0, 16, on_done_exec },
@@ -624,12 +618,9 @@ static uint32_t shell_flags(uint32_t f)
 
 static sv agent_home(struct monitor *m)
 {
-	const struct plan_process *a = m->plan->agent;
+	sv home = plan_env(m->plan->agent, SV("HOME"));
 
-	for (size_t i = 0; i < a->env_n; i++)
-		if (sv_eq(a->env[i].name, SV("HOME")))
-			return a->env[i].value;
-	return m->plan->home;
+	return home.p != NULL ? home : m->plan->home;
 }
 
 static int send_run(struct session *s, const struct alias_command *cmd, struct box_err *err)
