@@ -11,6 +11,7 @@
 
 #include "shell/parse.h"
 #include "shell/pattern.h"
+#include "shell/text_re.h"
 #include "base/ban.h"
 
 #define DEPTH_MAX 200
@@ -431,7 +432,7 @@ static int regex_match(struct shell *sh, const char *s, const char *pattern)
 	regex_t re;
 	int flags = REG_EXTENDED | ((sh->shopts & SH_S_NOCASEMATCH) != 0 ? REG_ICASE : 0);
 
-	if (regcomp(&re, pattern, flags) != 0)
+	if (text_re_too_big(sv_c(pattern), true) || regcomp(&re, pattern, flags) != 0)
 		return 2;
 	(void)sh_var_unset(sh, "BASH_REMATCH");
 	(void)sh_var_make_array(sh, "BASH_REMATCH", false);

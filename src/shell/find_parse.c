@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "shell/find.h"
+#include "shell/text_re.h"
 #include "base/ban.h"
 
 struct parser {
@@ -295,6 +296,11 @@ static struct find_expr *regex_test(struct parser *p, const char *pred, bool ica
 	if (full == NULL)
 		return fail(p);
 	(void)snprintf(full, strlen(body) + 8, flags != 0 ? "^(%s)$" : "^\\(%s\\)$", body);
+	if (text_re_too_big(sv_c(full), (flags & REG_EXTENDED) != 0)) {
+		(void)shcmd_err(
+		    p->f->io, "failed to compile regular expression '%s': " TEXT_RE_TOO_BIG, arg);
+		return fail(p);
+	}
 	e = new_expr(p, FIND_TRUE);
 	if (e == NULL)
 		return NULL;

@@ -18,6 +18,12 @@ struct text_re {
 	bool compiled;
 };
 
+/* The engine copies what is repeated (x{1000} makes a thousand, x++ four), so that nested repetitions
+ * of a few characters fill any memory; and it recurses for each open group. True: the expression
+ * would have more than some ten thousand nodes (beyond one for each of its characters), or more than
+ * 500 groups inside each other. extended: ( ) { + without backslashes. Ask before regcomp(). */
+#define TEXT_RE_TOO_BIG "Regular expression too big"
+bool text_re_too_big(sv pattern, bool extended);
 /* Compile. syntax: RE_SYNTAX_* of <regex.h>, with RE_ICASE. newline_anchor: ^ and $ also match at newlines inside the text. NULL, or why it is no expression (static
  * text). Call text_re_fini in any case. */
 const char *text_re_compile(

@@ -40,8 +40,10 @@ int main(int argc, char **argv)
 
 	(void)setlocale(LC_ALL, "C.UTF-8");
 	r = sh_invocation(opts, argc, argv, &v);
-	if (r != 0 || getcwd(cwd, sizeof(cwd)) == NULL || pipe2(p, O_CLOEXEC) != 0)
+	if (r != 0 || getcwd(cwd, sizeof(cwd)) == NULL || pipe2(p, O_CLOEXEC) != 0) {
+		free(opts);
 		return r != 0 ? r : 1;
+	}
 	if (fork() == 0) {
 		struct fake_box b = { .start = { .name = name,
 			                  .text = sv_c(v.text),
@@ -83,6 +85,7 @@ int main(int argc, char **argv)
 			report(&p[1], status);
 		_exit(0);
 	}
+	free(opts); /* only its options were wanted, and the child has them */
 	(void)close(p[1]);
 	while ((r = (int)read(p[0], &c, 1)) < 0 && errno == EINTR)
 		;
