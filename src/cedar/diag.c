@@ -47,6 +47,18 @@ drop:
 	return NULL;
 }
 
+void cedar_diags_sort(struct cedar_diags *ds)
+{
+	for (size_t i = 1; i < ds->n; i++) {
+		struct cedar_diag x = ds->d[i];
+		size_t k = i;
+
+		for (; k > 0 && ds->d[k - 1].span.off > x.span.off; k--)
+			ds->d[k] = ds->d[k - 1];
+		ds->d[k] = x;
+	}
+}
+
 struct cedar_span cedar_span_at(sv source, size_t off, size_t len)
 {
 	uint32_t line = 1, col = 1;

@@ -49,6 +49,8 @@ static inline struct cedar_diags cedar_diags_in(struct arena *a)
 struct cedar_diag *cedar_diag_add(struct cedar_diags *ds, enum cedar_severity sev, const char *code,
     const struct cedar_span *span, const char *hint, const char *fmt, ...)
     __attribute__((format(printf, 6, 7)));
+/* In the order of the text; findings of one place stay in the order they came in. */
+void cedar_diags_sort(struct cedar_diags *ds);
 /* The span of source bytes [off, off + len): counts lines and columns. */
 struct cedar_span cedar_span_at(sv source, size_t off, size_t len);
 /* The candidate that differs least from word, when it is near enough to be a slip; else the

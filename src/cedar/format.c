@@ -97,7 +97,7 @@ static bool spaced(const struct ftok *v, size_t i, bool apart)
 	if (is(p, "{"))
 		return !is(c, "}");
 	if (is(p, ".")) /* `exists (x: T). body` as opposed to `a.b` */
-		return apart;
+		return apart || is(c, "(");
 	if (is(p, "-") && (i < 2 || !is_value_end(&v[i - 2])))
 		return false;
 	if (p->t.kind == CEDAR_T_INT && c->t.kind == CEDAR_T_IDENT) /* 1h */
@@ -298,10 +298,18 @@ static const char *separator(const struct fmt *f, size_t from, size_t to)
 	static const char *const ops[] = { ",", "||", "&&" };
 	size_t k, i;
 
-	for (k = 0; k < 3; k++)
-		for (i = from; i < to; i = next(f, i))
-			if (is(&f->v[i], ops[k]))
+	for (k = 0; k < 3; k++) {
+		bool binders = false; /* `for (x: T), (y: T).` stays together */
+
+		for (i = from; i < to; i = next(f, i)) {
+			if (is(&f->v[i], "for"))
+				binders = true;
+			else if (is(&f->v[i], "."))
+				binders = false;
+			else if (!binders && is(&f->v[i], ops[k]))
 				return ops[k];
+		}
+	}
 	return NULL;
 }
 
@@ -309,10 +317,13 @@ static const char *separator(const struct fmt *f, size_t from, size_t to)
 static void put_lines(struct fmt *f, size_t from, size_t to, unsigned indent)
 {
 	const char *sep = separator(f, from, to);
+	bool binders = false;
 	size_t start = from, i;
 
 	for (i = from; i < to; i = next(f, i)) {
-		if (sep == NULL || !is(&f->v[i], sep))
+		if (is(&f->v[i], "for") || is(&f->v[i], "."))
+			binders = is(&f->v[i], "for");
+		if (binders || sep == NULL || !is(&f->v[i], sep))
 			continue;
 		break_before(f, start);
 		put_range(f, start, i, indent, 3);
@@ -408,17 +419,13 @@ static bool same_tokens(sv x, sv y)
 	return true;
 }
 
-int cedar_format(struct cedar_syms *t, struct arena *a, sv text, const struct cedar_parse_opts *o,
-    unsigned width, struct buf *out, struct cedar_diags *ds)
+int cedar_layout(struct arena *a, sv text, unsigned width, struct buf *out, struct cedar_diags *ds)
 {
 	struct fmt f = {
 		.b = out, .width = width != 0 ? width : CEDAR_FORMAT_WIDTH, .fresh = true
 	};
-	struct cedar_source src;
 	size_t i, from = out->n;
 
-	if (cedar_parse(t, a, text, o, &src, ds) < 0)
-		return -1;
 	if (read_tokens(a, text, &f) < 0) {
 		cedar_diag_add(ds, CEDAR_ERROR, "limit", NULL, NULL, "out of memory");
 		return -1;
@@ -445,4 +452,14 @@ int cedar_format(struct cedar_syms *t, struct arena *a, sv text, const struct ce
 		return -1;
 	}
 	return 0;
+}
+
+int cedar_format(struct cedar_syms *t, struct arena *a, sv text, const struct cedar_parse_opts *o,
+    unsigned width, struct buf *out, struct cedar_diags *ds)
+{
+	struct cedar_source src;
+
+	if (cedar_parse(t, a, text, o, &src, ds) < 0)
+		return -1;
+	return cedar_layout(a, text, width, out, ds);
 }

@@ -1,7 +1,6 @@
 /* dogwood check: does this policy set load? dogwood explain, expand: what it became. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "dogwood-cmd/cmd.h"
 
@@ -70,7 +69,6 @@ static int run_check(const struct cmd *self, int argc, char **argv)
 	bool json = false, ok;
 	struct dogwood_error err = { 0 };
 	dogwood_diags *d;
-	char *text = NULL;
 	int rc = setup(self, argc, argv, "hj" CMD_POLICY_SHORT, &p, &json);
 
 	if (rc >= 0)
@@ -84,15 +82,13 @@ static int run_check(const struct cmd *self, int argc, char **argv)
 		if (print_json(d, ok, &err) != CMD_OK)
 			rc = CMD_USAGE;
 	} else {
-		text = dogwood_diags_text(d, isatty(STDERR_FILENO) ? DOGWOOD_RENDER_COLOUR : 0);
-		(void)fputs(text != NULL ? text : "", stderr);
+		cmd_put_diags(d);
 		if (!ok && dogwood_diags_errors(d) == 0)
 			(void)cmd_error("%s", err.msg);
 		if (ok)
 			(void)printf("OK: %zu finding%s\n", dogwood_diags_count(d),
 			    dogwood_diags_count(d) == 1 ? "" : "s");
 	}
-	dogwood_free(text);
 	dogwood_diags_free(d);
 	return rc;
 }

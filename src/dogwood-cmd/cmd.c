@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "engine/diag.h"
 
 #include "base/ban.h"
 
@@ -47,6 +48,36 @@ int cmd_usage(const struct cmd *self, int opt)
 	}
 	(void)fprintf(stderr, "Try `dogwood %s --help`.\n", self->name);
 	return CMD_USAGE;
+}
+
+/* https://no-color.org: any value but the empty one. */
+static bool colour(void)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(STDERR_FILENO) && (no == NULL || no[0] == '\0') &&
+	       (term == NULL || strcmp(term, "dumb") != 0);
+}
+
+void cmd_put_diags(const dogwood_diags *d)
+{
+	char *text = dogwood_diags_text(d, colour() ? DOGWOOD_RENDER_COLOUR : 0);
+
+	(void)fputs(text != NULL ? text : "error: there is no memory to show the findings\n",
+	    stderr); /* nowhere else to say it */
+	dogwood_free(text);
+}
+
+int cmd_findings(const struct dw_diags *found)
+{
+	dogwood_diags *d = dogwood_diags_new();
+
+	if (d == NULL || eng_diags_add(d, found, (sv){ NULL, 0 }, NULL) < 0)
+		(void)cmd_error("no memory for the findings");
+	else
+		cmd_put_diags(d);
+	dogwood_diags_free(d);
+	return CMD_REFUSED;
 }
 
 int cmd_print(const struct buf *b)
@@ -123,7 +154,6 @@ struct eng_set *cmd_policy_load(const struct cmd_policy *p, int64_t tick, bool l
 	dogwood_diags *d = dogwood_diags_new();
 	struct eng_set *set = NULL;
 	struct box_err err = { 0 };
-	char *text;
 
 	if (d == NULL) {
 		*status = cmd_error("no memory");
@@ -131,13 +161,10 @@ struct eng_set *cmd_policy_load(const struct cmd_policy *p, int64_t tick, bool l
 	}
 	if (eng_set_load_for(&p->set, tick, loose, d, &set, &err) < 0)
 		*status = CMD_REFUSED;
-	text = dogwood_diags_text(d, isatty(STDERR_FILENO) ? DOGWOOD_RENDER_COLOUR : 0);
-	if (text != NULL)
-		(void)fputs(text, stderr);
+	cmd_put_diags(d);
 	/* A refusal always says something. */
 	if (set == NULL && dogwood_diags_errors(d) == 0)
 		*status = cmd_failed(&err);
-	dogwood_free(text);
 	dogwood_diags_free(d);
 	return set;
 }

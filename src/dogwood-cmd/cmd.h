@@ -14,8 +14,9 @@
 #include "engine/set.h"
 
 enum cmd_status {
-	CMD_OK = 0,      /* done; for `authorize`: permitted */
-	CMD_USAGE = 1,   /* the command line is wrong, or a file cannot be read */
+	CMD_OK = 0, /* done; for `authorize`: permitted */
+	/* the command line is wrong, or a file cannot be read; `format --check`: a file differs */
+	CMD_USAGE = 1,
 	CMD_REFUSED = 2, /* the input was refused: policies, schemas, trace, store */
 	CMD_DENIED = 3   /* `authorize`: denied */
 };
@@ -27,8 +28,8 @@ struct cmd {
 	int (*run)(const struct cmd *self, int argc, char **argv);
 };
 
-extern const struct cmd cmd_check, cmd_explain, cmd_expand, cmd_authorize, cmd_replay, cmd_log,
-    cmd_fsck;
+extern const struct cmd cmd_check, cmd_format, cmd_explain, cmd_expand, cmd_authorize, cmd_replay,
+    cmd_log, cmd_fsck;
 
 extern const struct cmd cmd_serve, cmd_submit, cmd_policy_verb, cmd_status, cmd_checkpoint,
     cmd_ping;
@@ -40,6 +41,11 @@ int cmd_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int cmd_failed(const struct box_err *err);
 /* What to do about an option that getopt does not know, or about --help ('h'). */
 int cmd_usage(const struct cmd *self, int opt);
+/* Findings to stderr, in colour only on a terminal that takes it (NO_COLOR and TERM=dumb are
+ * respected). */
+void cmd_put_diags(const dogwood_diags *d);
+/* The same for findings of the language. Returns CMD_REFUSED. */
+int cmd_findings(const struct dw_diags *found);
 /* Write b to stdout. CMD_OK, or CMD_USAGE when stdout failed. */
 int cmd_print(const struct buf *b);
 /* Append the folder of a server when none is named. CMD_OK, or an exit status with the message

@@ -27,23 +27,6 @@ void dw_set_free(struct dw_set *s)
 	free(s);
 }
 
-static int cmp_diag(const void *a, const void *b)
-{
-	const struct cedar_diag *x = a, *y = b;
-
-	if (x->span.off != y->span.off)
-		return x->span.off < y->span.off ? -1 : 1;
-	return 0;
-}
-
-/* All parse errors of a source in the order of the text. */
-static void in_order(struct cedar_diags *ds)
-{
-	/* qsort is not stable; equal places cannot both be parse errors of one token. */
-	if (ds->n > 1)
-		qsort(ds->d, ds->n, sizeof(ds->d[0]), cmp_diag);
-}
-
 static void refuse(struct dw_loader *l, const char *code, const struct cedar_span *at,
     const char *hint, const char *text)
 {
@@ -501,13 +484,9 @@ static bool parse_all(struct dw_loader *l)
 		l->rule = (int32_t)i;
 		(void)walk_conds(&s->src.policy[i], see_leaf, &w);
 	}
-	in_order(l->ds);
+	cedar_diags_sort(l->ds);
 	return l->ds->errors == 0;
 }
-
-/* Move findings on one source into the list of the load. */
-static void publish(struct dw_diags *d, const struct cedar_diags *ds, const struct dw_source *src,
-    struct dw_set *s);
 
 static bool load_schemas(struct dw_loader *l, struct dw_diags *d)
 {
@@ -527,14 +506,14 @@ static bool load_schemas(struct dw_loader *l, struct dw_diags *d)
 			text = SV("");
 		s->schema = cedar_schema_load(s->syms, l->a, text, false, &ads);
 		ok = s->schema != NULL;
-		publish(d, &ads, &in->action_schema, NULL);
+		dw_diags_take(d, &ads, &in->action_schema, NULL);
 	}
 	if (ok) {
 		sv text = arena_dup(l->a, es.text);
 
 		s->events = dw_eschema_load(s->syms, l->a, text, s->schema, &eds);
 		ok = s->events != NULL;
-		publish(d, &eds, &es, NULL);
+		dw_diags_take(d, &eds, &es, NULL);
 	}
 	return ok;
 }
@@ -558,7 +537,7 @@ static bool load_macros(struct dw_loader *l, struct dw_macros *m, struct dw_diag
 		ok = dw_macros_add(m, &src, true) && ok;
 		m->ds = l->ds;
 	}
-	publish(d, &mds, &lib, NULL);
+	dw_diags_take(d, &mds, &lib, NULL);
 	return ok;
 }
 
@@ -606,7 +585,7 @@ struct dw_set *dw_load(const struct dw_load *in, struct dw_diags *d, struct box_
 	if (!ok)
 		refuse(&l, "parse", NULL, NULL, "the policy source is larger than 16 MiB");
 	ok = ok && load(&l, d);
-	publish(d, &ds, &in->policy, s);
+	dw_diags_take(d, &ds, &in->policy, &s->src);
 	if (ok && d->errors == 0)
 		return s;
 	dw_set_free(s);
@@ -623,31 +602,4 @@ struct dw_set *dw_load(const struct dw_load *in, struct dw_diags *d, struct box_
 	}
 	box_nomem(err, "a policy set");
 	return NULL;
-}
-
-/* ---- findings ---- */
-
-static void publish(
-    struct dw_diags *d, const struct cedar_diags *ds, const struct dw_source *src, struct dw_set *s)
-{
-	size_t errors = d->errors;
-
-	for (size_t i = 0; i < ds->n; i++) {
-		const struct cedar_diag *x = &ds->d[i];
-		struct dw_diag y = {
-			.code = x->code, .message = x->message, .help = x->hint, .rule = -1
-		};
-
-		y.severity = x->severity == CEDAR_ERROR ? DW_ERROR : DW_WARNING;
-		for (size_t k = 0; s != NULL && k < s->src.n_policy && x->span.line != 0; k++) {
-			const struct cedar_span *p = &s->src.policy[k].span;
-
-			if (x->span.off >= p->off && x->span.off - p->off < p->len)
-				y.rule = (int32_t)k;
-		}
-		dw_diags_add(d, &y, src->name, src->text, &x->span);
-	}
-	/* Findings that were only counted are findings. */
-	d->errors = errors + ds->errors;
-	d->cut = d->cut || ds->dropped != 0;
 }

@@ -58,6 +58,32 @@ void dw_diags_add(
 	d->v[d->n++] = y;
 }
 
+void dw_diags_take(struct dw_diags *d, const struct cedar_diags *ds, const struct dw_source *src,
+    const struct cedar_source *rules)
+{
+	size_t errors = d->errors;
+
+	for (size_t i = 0; i < ds->n; i++) {
+		const struct cedar_diag *x = &ds->d[i];
+		struct dw_diag y = { .severity = x->severity == CEDAR_ERROR ? DW_ERROR : DW_WARNING,
+			.code = x->code,
+			.message = x->message,
+			.help = x->hint,
+			.rule = -1 };
+
+		for (size_t k = 0; rules != NULL && k < rules->n_policy && x->span.line != 0; k++) {
+			const struct cedar_span *p = &rules->policy[k].span;
+
+			if (x->span.off >= p->off && x->span.off - p->off < p->len)
+				y.rule = (int32_t)k;
+		}
+		dw_diags_add(d, &y, src->name, src->text, &x->span);
+	}
+	/* Findings that were only counted are findings. */
+	d->errors = errors + ds->errors;
+	d->cut = d->cut || ds->dropped != 0;
+}
+
 void dw_diags_print(const struct dw_diags *d, struct buf *out)
 {
 	for (size_t i = 0; i < d->n; i++) {

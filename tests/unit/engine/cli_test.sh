@@ -55,6 +55,23 @@ expect 0 'after a login' "$dogwood" authorize -s schema $scope -a 'App::Action::
 expect 3 '"permit":false' "$dogwood" authorize -j -s schema $scope -a 'App::Action::"read"' -i '{"user":"b"}' -t trace policy
 # shellcheck disable=SC2086
 expect 2 'does not declare' "$dogwood" authorize -s schema $scope -a 'App::Action::"x"' policy
+printf '// why\npermit(principal,action,resource)when{true};\n' >ugly
+cp ugly ugly2
+chmod 640 ugly2
+ln -s ugly2 link
+expect 0 'when { true };' "$dogwood" format ugly
+expect 0 '// why' "$dogwood" format - <ugly
+expect 1 'ugly' "$dogwood" format --check ugly
+expect 0 '' "$dogwood" format --write link
+cmp -s ugly ugly2 && { echo "FAIL: format --write changed nothing" >&2; exit 1; }
+[ -L link ] && [ "$(stat -c %a ugly2)" = 640 ] || { echo "FAIL: format --write: link or mode" >&2; exit 1; }
+expect 0 '' "$dogwood" format --check ugly2 link
+expect 1 'give one of them' "$dogwood" format --check --write ugly
+expect 1 'reading nowhere' "$dogwood" format nowhere ugly2
+printf 'permit(principal,action,resource) when { temporal { formerly } };\n' >broken
+cp broken broken2
+expect 2 'broken:1:' "$dogwood" format --write broken
+cmp broken broken2
 expect 0 'permit' "$dogwood" expand -s schema policy
 expect 0 'class:' "$dogwood" explain -s schema policy
 expect 1 'holds no log' "$dogwood" log .
