@@ -1,10 +1,10 @@
-/* The frames between an alias and the monitor, over the box's one socket (SOCK_SEQPACKET, base/ipc.h). The alias runs inside the agent's
- * sandbox and is hostile by assumption: it may be any program that speaks these frames.
+/* The frames between an alias and the monitor, over the box's one socket (SOCK_SEQPACKET,
+ * base/ipc.h). The alias runs inside the agent's sandbox and is hostile by assumption: it may be
+ * any program that speaks these frames.
  *
  * One connection is one command:
- *   alias -> monitor   HELLO, then TEXT, ARG, ENV in any number and order, then RUN; after that SIGNAL
- *   monitor -> alias   EXIT or REFUSED, once; then the connection closes
- */
+ *   alias -> monitor   HELLO, then TEXT, ARG, ENV in any number and order, then RUN; later SIGNAL
+ *   monitor -> alias   EXIT or REFUSED, once; then the connection closes */
 #pragma once
 
 #define ALIAS_VERSION 1
@@ -18,16 +18,23 @@
 #define ALIAS_ENV_MAX  ((size_t)1 << 20) /* all ENV frames */
 
 enum alias_type {
-	ALIAS_HELLO =
-	    1, /* u32 ALIAS_VERSION, str name (last component of argv[0]), str cwd ("" unknown), u32 flags (ALIAS_F_*),
-			  * str zero ($0) */
-	ALIAS_TEXT,   /* bytes of the command text of -c, in order */
-	ALIAS_ARG,    /* str: one positional parameter, in order; several in a frame */
-	ALIAS_ENV,    /* str "NAME=value"; several in a frame */
-	ALIAS_RUN,    /* 3 fds: 0, 1, 2 of the caller; a 4th: the script file, open for reading */
-	ALIAS_SIGNAL, /* u8 signal number that the alias received */
-	ALIAS_EXIT = 16, /* u32 status 0..255 */
-	ALIAS_REFUSED    /* str reason: the box could not serve; status 125 */
+	/* u32 ALIAS_VERSION, str name (last component of argv[0]), str cwd ("" unknown), u32
+	 * ALIAS_F_*, str zero ($0) */
+	ALIAS_HELLO = 1,
+	/* bytes of the command text of -c, in order */
+	ALIAS_TEXT,
+	/* str: one positional parameter, in order; several in a frame */
+	ALIAS_ARG,
+	/* str "NAME=value"; several in a frame */
+	ALIAS_ENV,
+	/* 3 fds: 0, 1, 2 of the caller; a 4th: the script file, open for reading */
+	ALIAS_RUN,
+	/* u8 signal number that the alias received */
+	ALIAS_SIGNAL,
+	/* u32 status 0..255 */
+	ALIAS_EXIT = 16,
+	/* str reason: the box could not serve; status 125 */
+	ALIAS_REFUSED
 };
 
 #define ALIAS_F_LOGIN    1u  /* -l */

@@ -19,9 +19,9 @@ struct batch;
 
 /* Somebody who asks: one worker channel. Embedded by the caller, zeroed at first; ended with decide_owner_end. */
 struct decide_owner {
-	struct decide_owner *
-	    tickets_to; /* who keeps the tickets of permitted actions; NULL: this one. A shell admits a
-					  * pipeline on one channel and its stages report on theirs: they share an owner */
+	/* Who keeps the tickets of permitted actions; NULL: this one. A shell admits a pipeline on one
+	 * channel and its stages report on theirs: they share an owner. */
+	struct decide_owner *tickets_to;
 	struct batch *batches;  /* not yet answered */
 	struct ticket *tickets; /* permitted, outcome not yet reported */
 	size_t tickets_n;
