@@ -209,6 +209,34 @@ void buf_put_escaped(struct buf *b, sv s)
 	}
 }
 
+static bool is_plain_word(sv s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		char c = s.p[i];
+
+		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
+		    (c == '\0' || strchr("_-./:=@%+,", c) == NULL))
+			return false;
+	}
+	return s.n != 0;
+}
+
+void buf_put_shell_word(struct buf *b, sv s)
+{
+	if (is_plain_word(s)) {
+		buf_put_sv(b, s);
+		return;
+	}
+	buf_put_byte(b, '\'');
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] == '\'')
+			buf_put_c(b, "'\\''");
+		else
+			buf_put_byte(b, (uint8_t)s.p[i]);
+	}
+	buf_put_byte(b, '\'');
+}
+
 void buf_put_json(struct buf *b, sv s)
 {
 	buf_put_byte(b, '"');

@@ -138,11 +138,19 @@ static int by_name(const void *a, const void *b)
 	return sv_cmp(((const struct plan_var *)a)->name, ((const struct plan_var *)b)->name);
 }
 
+sv environ_path(const struct plan *plan, const struct plan_process *proc)
+{
+	for (size_t i = 0; proc != NULL && i < proc->env_n; i++)
+		if (sv_eq(proc->env[i].name, SV("PATH")))
+			return proc->env[i].value;
+	return plan->path_var;
+}
+
 int environ_compose(const struct environ_input *in, struct arena *arena, struct plan_var **out,
     size_t *n, struct box_err *err)
 {
 	struct list l = { .arena = arena };
-	sv path = in->plan->path_var;
+	sv path = environ_path(in->plan, in->proc);
 
 	for (size_t i = 0; i < in->routes->n; i++)
 		set(&l, in->routes->v[i].plan->secret_var, sv_c(in->routes->v[i].placeholder));
@@ -151,11 +159,8 @@ int environ_compose(const struct environ_input *in, struct arena *arena, struct 
 	for (size_t i = 0; i < in->exported_n; i++)
 		if (environ_may_export(in->exported[i].name))
 			set(&l, in->exported[i].name, in->exported[i].value);
-	for (size_t i = 0; in->proc != NULL && i < in->proc->env_n; i++) {
-		if (sv_eq(in->proc->env[i].name, SV("PATH")))
-			path = in->proc->env[i].value;
+	for (size_t i = 0; in->proc != NULL && i < in->proc->env_n; i++)
 		set(&l, in->proc->env[i].name, in->proc->env[i].value);
-	}
 	set_path(&l, in, path);
 	set_box_names(&l, in);
 	if (l.bad)

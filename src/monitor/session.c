@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "monitor/internal.h"
+#include "monitor/spawn.h"
 #include "shell/proto.h"
 #include "base/ban.h"
 
@@ -221,32 +222,24 @@ static int on_ask_exec(void *ctx, struct ipc_msg *msg, struct box_err *err)
 	return chan_decide(c->chan, msg->id, &a, 1, c->session->traceparent, err);
 }
 
-/* "~/x" back to the path it stands for. */
-static sv expand_home(struct monitor *m, struct arena *arena, sv path)
-{
-	const char *full;
-
-	if (path.n == 0 || path.p[0] != '~')
-		return arena_dup(arena, path);
-	full = arena_printf(
-	    arena, SV_FMT SV_FMT, SV_ARG(m->plan->home), SV_ARG(sv_sub(path, 1, path.n)));
-	return sv_c(full);
-}
-
 static int on_ask_spawn(void *ctx, struct ipc_msg *msg, struct box_err *err)
 {
 	struct shell_chan *c = ctx;
 	struct monitor *m = c->session->m;
 	AUTO_ARENA arena = { .limit = (size_t)1 << 20 };
 	struct ask a = { .kind = ASK_SPAWN };
+	sv file;
 
 	if (!ask_read_command(&msg->body, &arena, &a))
 		return malformed(err);
 	a.program_path = rd_str(&msg->body, MON_PATH_MAX);
 	if (!rd_done(&msg->body) || a.program_path.n == 0)
 		return malformed(err);
-	a.credential_reads = sandbox_credential_reads(
-	    m, expand_home(m, &arena, a.program_path), &a.credential_reads_n);
+	file = spawn_expand_home(&arena, a.program_path, m->plan->home);
+	if (file.p == NULL ||
+	    !spawn_settle(&a, &arena, file, m->plan->home, environ_path(m->plan, m->plan->agent)))
+		return box_fail(err, BOX_ELIMIT, 0, "a command too long for policy to judge");
+	a.credential_reads = sandbox_credential_reads(m, file, &a.credential_reads_n);
 	monitor_drain(c->session->m);
 	return chan_decide(c->chan, msg->id, &a, 1, c->session->traceparent, err);
 }
@@ -282,8 +275,8 @@ static void refuse_tool(struct shell_chan *c, uint32_t request, const char *text
 	chan_send(c->chan, MON_TOOL_REFUSED, request, &b, NULL, 0);
 }
 
-/* The rest of START_TOOL behind the ticket. argv and variables in the arena. false: malformed. */
-static bool read_start(struct rd *r, struct arena *arena, struct tool_start *t)
+/* The rest of START_TOOL behind the ticket. argv (but for the first, which is argv0) and variables in the arena. false: malformed. */
+static bool read_start(struct rd *r, struct arena *arena, sv argv0, struct tool_start *t)
 {
 	struct plan_var *vars;
 	const char **argv;
@@ -300,7 +293,8 @@ static bool read_start(struct rd *r, struct arena *arena, struct tool_start *t)
 	for (uint32_t i = 0; i < n; i++) {
 		sv s = rd_str(r, MON_TEXT_MAX);
 
-		if (r->bad || sv_find(s, '\0') >= 0 || (argv[i] = arena_dup(arena, s).p) == NULL)
+		if (r->bad || sv_find(s, '\0') >= 0 ||
+		    (argv[i] = i == 0 ? argv0.p : arena_dup(arena, s).p) == NULL)
 			return false;
 	}
 	t->argv = argv;
@@ -323,7 +317,7 @@ static bool read_start(struct rd *r, struct arena *arena, struct tool_start *t)
 	return rd_done(r);
 }
 
-/* What is started is what was decided: the same words. argv[0] is free, as the file is the ticket's. */
+/* What is started is what was decided: the same words. argv[0] is not taken from here. */
 static bool same_words(const struct ask *a, const struct tool_start *t)
 {
 	if (t->argv_n != (size_t)a->args_n + 1)
@@ -345,10 +339,11 @@ static int on_start_tool(void *ctx, struct ipc_msg *msg, struct box_err *err)
 	    decide_ticket_ask(s->m->decider, chan_owner(c->chan), rd_u64(&msg->body));
 	struct tool *tool;
 
-	if (a == NULL || a->kind != ASK_SPAWN || !read_start(&msg->body, &arena, &t) ||
+	if (a == NULL || a->kind != ASK_SPAWN ||
+	    !read_start(&msg->body, &arena, spawn_argv0(a, &arena, s->m->plan->home), &t) ||
 	    !same_words(a, &t))
 		return box_fail(err, BOX_EDENIED, 0, "it started a program that was not decided");
-	t.program_path = expand_home(s->m, &arena, a->program_path);
+	t.program_path = spawn_expand_home(&arena, a->program_path, s->m->plan->home);
 	tool = s->tools_n < TOOLS_MAX ? calloc(1, sizeof(*tool)) : NULL;
 	if (tool == NULL || t.program_path.p == NULL) {
 		free(tool);

@@ -150,20 +150,6 @@ bool sh_unescape(struct buf *out, sv text, enum sh_esc mode)
 
 /* --- quoting --- */
 
-static bool plain(sv s)
-{
-	if (s.n == 0)
-		return false;
-	for (size_t i = 0; i < s.n; i++) {
-		char c = s.p[i];
-
-		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
-		    strchr("_-./:=@%+,", c) == NULL)
-			return false;
-	}
-	return true;
-}
-
 static bool has_control(sv s)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -197,22 +183,10 @@ static void ansi_quote(struct buf *out, sv s)
 
 void sh_quote(struct buf *out, sv text, bool ansi)
 {
-	if (plain(text)) {
-		buf_put_sv(out, text);
-		return;
-	}
-	if (ansi && has_control(text)) {
+	if (ansi && has_control(text))
 		ansi_quote(out, text);
-		return;
-	}
-	buf_put_c(out, "'");
-	for (size_t i = 0; i < text.n; i++) {
-		if (text.p[i] == '\'')
-			buf_put_c(out, "'\\''");
-		else
-			buf_put_byte(out, (uint8_t)text.p[i]);
-	}
-	buf_put_c(out, "'");
+	else
+		buf_put_shell_word(out, text);
 }
 
 void sh_quote_backslash(struct buf *out, sv text)

@@ -324,6 +324,12 @@ int sh_admit(struct shell *sh, struct sh_cmdline *c)
 {
 	if (c->kind == SH_K_NONE || c->kind == SH_K_UNKNOWN)
 		return 0;
+	if (c->kind == SH_K_PROGRAM && sh->argv0_next != NULL) {
+		/* Programs that are several choose by it: the monitor starts what was decided. */
+		sh->argv0_next = NULL;
+		sh_msg(sh, "exec: -a: %s keeps the name it is decided under", c->args.v[0]);
+		return 126;
+	}
 	if (c->kind == SH_K_PROGRAM)
 		return sh_ask_spawn(sh, c->path, c->argc, c->args.v, c->args.literal, &c->ticket);
 	return sh_ask_exec(sh, c->args.v[0], c->argc, c->args.v, c->args.literal, &c->ticket);
@@ -372,7 +378,6 @@ int sh_start_program(struct shell *sh, struct sh_cmdline *c, struct sh_member *m
 {
 	struct sh_vec env = { 0 };
 	int fds[3] = { 0, 1, 2 }, r;
-	char *typed = c->args.v[0];
 
 	(void)sh_out_flush(&sh->out);
 	if (c->missing != 0) {
@@ -384,13 +389,8 @@ int sh_start_program(struct shell *sh, struct sh_cmdline *c, struct sh_member *m
 		return r;
 	}
 	sh_vars_environ(sh, &env);
-	if (sh->argv0_next != NULL) {
-		c->args.v[0] = sh->argv0_next;
-		sh->argv0_next = NULL;
-	}
 	r = sh_start_tool(sh, &c->ticket, c->argc, c->args.v,
 	    env.n != 0 ? env.v : (char *[]){ NULL }, sh->cwd, fds, &m->tool);
-	c->args.v[0] = typed;
 	sh_vec_fini(&env);
 	m->ticket = c->ticket;
 	c->ticket.have = false;

@@ -269,6 +269,31 @@ static void escapes(void **state)
 	}
 }
 
+static void quotes_shell_words(void **state)
+{
+	static const struct {
+		sv in;
+		const char *out;
+	} rows[] = {
+		{ SV_INIT("a-b_c./:=@%+,Z9"), "a-b_c./:=@%+,Z9" },
+		{ SV_INIT(""), "''" },
+		{ SV_INIT("it's"), "'it'\\''s'" },
+		{ SV_INIT("a b"), "'a b'" },
+		{ SV_INIT("~/x"), "'~/x'" },
+		{ SV_INIT("$(rm)"), "'$(rm)'" },
+		{ SV_INIT("a\nb"), "'a\nb'" },
+		{ SV_INIT("\xff"), "'\xff'" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		AUTO_BUF b = buf_with(4096);
+
+		buf_put_shell_word(&b, rows[i].in);
+		assert_string_equal(buf_cstr(&b), rows[i].out);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -280,6 +305,7 @@ int main(void)
 		cmocka_unit_test(writes),
 		cmocka_unit_test(has_a_maximum),
 		cmocka_unit_test(escapes),
+		cmocka_unit_test(quotes_shell_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
