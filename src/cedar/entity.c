@@ -59,6 +59,29 @@ static int too_much(struct box_err *err)
 	return box_fail(err, BOX_ELIMIT, 0, "the entities need more memory than is allowed");
 }
 
+static bool same_record(const struct cedar_record *a, const struct cedar_record *b)
+{
+	static const struct cedar_record none = { 0 };
+	struct cedar_value x = { .kind = CEDAR_RECORD }, y = { .kind = CEDAR_RECORD };
+
+	x.rec = a != NULL ? a : &none;
+	y.rec = b != NULL ? b : &none;
+	return cedar_value_eq(&x, &y);
+}
+
+/* The same entity again, parents in the same order (so that the comparison is linear). */
+static bool same_entity(const struct cedar_entity_data *a, const struct cedar_entity_data *b)
+{
+	uint32_t i;
+
+	if (a->n_parents != b->n_parents)
+		return false;
+	for (i = 0; i < a->n_parents; i++)
+		if (!cedar_uid_eq(a->parents[i], b->parents[i]))
+			return false;
+	return same_record(a->attrs, b->attrs) && same_record(a->tags, b->tags);
+}
+
 int cedar_entities_add(
     struct cedar_entities *s, const struct cedar_entity_data *e, struct box_err *err)
 {
@@ -70,6 +93,8 @@ int cedar_entities_add(
 	if (s->n == s->cap && grow(s) < 0)
 		return too_much(err);
 	i = find(s, e->uid);
+	if (s->slot[i] != 0 && same_entity(&s->e[s->slot[i] - 1], e))
+		return 0;
 	if (s->slot[i] != 0)
 		return box_fail(err, BOX_EPARSE, 0,
 		    "duplicate entity entry `" SV_FMT "::\"" SV_FMT "\"`",

@@ -38,8 +38,8 @@ static inline struct cedar_entities cedar_entities_in(
 {
 	return (struct cedar_entities){ .a = a, .below = below };
 }
-/* Add an entity; the pieces are borrowed and must live as long as the store. -1 with *err: it is
- * there already, or a limit. */
+/* Add an entity; the pieces are borrowed and must live as long as the store. The very same entity
+ * may be added again, as in Cedar. -1 with *err: another of that name is there, or a limit. */
 int cedar_entities_add(
     struct cedar_entities *s, const struct cedar_entity_data *e, struct box_err *err);
 /* Compute ancestors. -1 with *err: a cycle, or a limit. */

@@ -271,6 +271,13 @@ static void put_scope(struct buf *b, const struct cedar_scope *s, const char *va
 		buf_put_sv(b, SV(", \"in\": {"));
 		break;
 	case CEDAR_S_IN_SET:
+		/* A list of one is written as Cedar writes it: no list. */
+		if (s->n_set == 1) {
+			buf_put_sv(b, SV("{\"op\": \"in\", \"entity\": "));
+			put_uid(b, s->set[0]);
+			buf_put_byte(b, '}');
+			return;
+		}
 		buf_put_sv(b, SV("{\"op\": \"in\", \"entities\": ["));
 		for (i = 0; i < s->n_set; i++) {
 			if (i > 0)

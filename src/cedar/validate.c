@@ -468,7 +468,9 @@ static void check_policy(struct val *v, const struct cedar_link *l)
 
 		if (l->slot[i].type == NULL)
 			continue;
-		check_uid(v, l->slot[i], &p->span);
+		/* As Cedar does: the type must be known; the ids of an enumerated one are not
+		 * looked at in a link. */
+		check_type_name(v, l->slot[i].type, &p->span);
 		if (s->slot) {
 			s->slot = false;
 			s->uid = l->slot[i];

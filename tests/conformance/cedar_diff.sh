@@ -14,4 +14,4 @@ if [ ! -d "$module" ]; then
 	npm install --no-save --no-audit --no-fund --prefix "$store" "@cedar-policy/cedar-wasm@$version" >/dev/null 2>&1 ||
 		{ echo "the module cannot be installed: skipped"; exit 77; }
 fi
-exec node "$here/cedar_diff.mjs" "$program" "$module" "${CEDAR_DIFF_CASES:-2000}" "${CEDAR_DIFF_SEED:-1}"
+exec node "$here/cedar_diff.mjs" "$program" "$module" "${CEDAR_DIFF_CASES:-5000}" "${CEDAR_DIFF_SEED:-1}"

@@ -382,6 +382,10 @@ static void test_entities(void **state)
 	e.parents = &parent[0];
 	e.n_parents = 1;
 	assert_int_equal(cedar_entities_add(&w->es, &e, &err), 0);
+	/* The same again is nothing new; another of its name is refused. */
+	assert_int_equal(cedar_entities_add(&w->es, &e, &err), 0);
+	assert_int_equal(w->es.n, 1);
+	e.parents = &parent[1];
 	assert_int_equal(cedar_entities_add(&w->es, &e, &err), -1);
 	e = (struct cedar_entity_data){ .uid = parent[0], .parents = &parent[1], .n_parents = 1 };
 	assert_int_equal(cedar_entities_add(&w->es, &e, &err), 0);

@@ -69,8 +69,21 @@ static void test_entities(void **state)
 		"[{\"uid\": {\"type\": \"A\", \"id\": \"x\"}, \"parents\": [{\"type\": \"A\", "
 		"\"id\": \"x\"}]}]",
 		"[{\"uid\": {\"type\": \"A\", \"id\": \"x\"}}, {\"uid\": {\"type\": \"A\", \"id\": "
-		"\"x\"}}]" };
+		"\"x\"}, \"attrs\": {\"a\": 1}}]",
+		"[{\"uid\": {\"type\": \"A\", \"id\": \"x\"}}, {\"uid\": {\"type\": \"A\", \"id\": "
+		"\"x\"}, \"tags\": {\"a\": 1}}]",
+		"[{\"uid\": {\"type\": \"A\", \"id\": \"x\"}}, {\"uid\": {\"type\": \"A\", \"id\": "
+		"\"x\"}, \"parents\": [{\"type\": \"A\", \"id\": \"y\"}]}]" };
+	/* The very same entity may stand there twice. */
+	static const char twice[] =
+	    "[{\"uid\": {\"type\": \"A\", \"id\": \"x\"}, \"attrs\": {\"a\": [1, 2]}, \"parents\": "
+	    "[{\"type\": \"A\", \"id\": \"y\"}]}, {\"uid\": {\"type\": \"A\", \"id\": \"x\"}, "
+	    "\"attrs\": {\"a\": [2, 1]}, \"parents\": [{\"type\": \"A\", \"id\": \"y\"}]}]";
 	size_t i;
+
+	es = cedar_entities_in(&w->a, NULL);
+	assert_int_equal(cedar_json_entities(w->t, sv_c(twice), NULL, &es, &err), 0);
+	assert_int_equal(es.n, 1);
 
 	es = cedar_entities_in(&w->a, NULL);
 	assert_int_equal(
@@ -183,6 +196,23 @@ static void test_has_path(void **state)
 	buf_fini(&b);
 }
 
+/* `action in [A]` is written as `action in A`, as Cedar does. */
+static void test_list_of_one(void **state)
+{
+	struct world *w = *state;
+	struct cedar_source src;
+	struct buf b = buf_with(4096);
+
+	assert_int_equal(
+	    cedar_parse(w->t, &w->a, SV("permit (principal, action in [Action::\"a\"], resource);"),
+	        NULL, &src, &w->ds),
+	    0);
+	cedar_put_policy_json(&b, &src.policy[0], NULL);
+	assert_non_null(strstr(
+	    buf_cstr(&b), "{\"op\": \"in\", \"entity\": {\"type\": \"Action\", \"id\": \"a\"}}"));
+	buf_fini(&b);
+}
+
 static void test_refused(void **state)
 {
 	static const char *const bad[] = {
@@ -223,6 +253,7 @@ int main(void)
 		T(test_hierarchy),
 		T(test_links),
 		T(test_has_path),
+		T(test_list_of_one),
 		T(test_refused),
 	};
 

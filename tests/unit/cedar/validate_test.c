@@ -247,6 +247,38 @@ static void test_conform(void **state)
 	}
 }
 
+/* The ids of an enumerated type are not looked at in a link; its type must be known. */
+static void test_links(void **state)
+{
+	static const struct {
+		const char *type, *id;
+		size_t errors;
+	} t[] = { { "Box::Mode", "r", 0 }, { "Box::Mode", "x", 0 }, { "Box::Nope", "r", 1 } };
+	struct world *w = *state;
+	struct cedar_source src;
+	struct cedar_schema *s;
+	size_t i;
+
+	w->ds = cedar_diags_in(&w->a);
+	s = cedar_schema_load(w->t, &w->a,
+	    SV("namespace Box { entity Mode enum [\"r\", \"w\"]; action go appliesTo { principal: "
+	       "[Mode], resource: [Mode] }; }"),
+	    false, &w->ds);
+	assert_non_null(s);
+	assert_int_equal(
+	    cedar_parse(w->t, &w->a, SV("permit (principal in ?principal, action, resource);"),
+	        NULL, &src, &w->ds),
+	    0);
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct cedar_link l = { .policy = &src.policy[0] };
+
+		l.slot[0].type = cedar_intern(w->t, sv_c(t[i].type));
+		l.slot[0].id = cedar_intern(w->t, sv_c(t[i].id));
+		w->ds = cedar_diags_in(&w->a);
+		assert_int_equal(cedar_validate(s, &l, 1, &w->ds) != 0, t[i].errors != 0);
+	}
+}
+
 static void test_no_memory(void **state)
 {
 	struct world *w = *state;
@@ -274,6 +306,7 @@ int main(void)
 		T(test_messages),
 		T(test_actions),
 		T(test_conform),
+		T(test_links),
 		T(test_no_memory),
 	};
 
