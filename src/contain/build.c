@@ -512,9 +512,9 @@ static int build_program(struct build *b)
 }
 
 static const struct sandbox_limit default_limits[] = {
-	{ RLIMIT_CORE, 0,
-	    0 }, /* a core of a process may hold what the operator's tools then read */
-	{ RLIMIT_NOFILE, 65536, 65536 },
+	/* No core file, which may hold what the operator's tools then read; and, unlike 0, no core handler of the
+	 * host either (core(5); filter_guard.c keeps it so). */
+	{ RLIMIT_CORE, 1, 1 }, { RLIMIT_NOFILE, 65536, 65536 },
 	{ RLIMIT_NPROC, 8192, 8192 }, /* counted in the sandbox's own user namespace */
 };
 

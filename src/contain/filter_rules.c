@@ -7,9 +7,7 @@
 #include "contain/filter.h"
 
 #include <errno.h>
-#include <linux/audit.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stddef.h>
@@ -227,6 +225,24 @@ static void setid_bits(struct builder *b, uint32_t eperm)
 	}
 }
 
+/* TCP and UDP. The other transports (SCTP, DCCP, MPTCP, …) would be loaded into the kernel for the asking. */
+static void inet_socket(struct builder *b, uint32_t family)
+{
+	static const uint32_t protocols[] = { 0, IPPROTO_TCP, IPPROTO_UDP };
+
+	for (uint32_t p = 0; p <= IPPROTO_UDP; p++) {
+		struct scmp_arg_cmp a[2] = { low(0, family), low(2, p) };
+		uint32_t action = SCMP_ACT_ERRNO(EPROTONOSUPPORT);
+
+		for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)
+			if (protocols[i] == p)
+				action = SCMP_ACT_ALLOW;
+		add(b, action, S(socket), 2, a);
+	}
+	add(b, SCMP_ACT_ERRNO(EPROTONOSUPPORT), S(socket), 2,
+	    (struct scmp_arg_cmp[]){ low(0, family), { 2, SCMP_CMP_GT, IPPROTO_UDP, 0 } });
+}
+
 static void sockets(struct builder *b, bool unix_too, bool inet, uint32_t refuse)
 {
 	struct scmp_arg_cmp route[2] = { low(0, AF_NETLINK), low(2, 0) };
@@ -234,8 +250,8 @@ static void sockets(struct builder *b, bool unix_too, bool inet, uint32_t refuse
 	if (unix_too)
 		add1(b, SCMP_ACT_ALLOW, S(socket), low(0, AF_UNIX));
 	if (inet) {
-		add1(b, SCMP_ACT_ALLOW, S(socket), low(0, AF_INET));
-		add1(b, SCMP_ACT_ALLOW, S(socket), low(0, AF_INET6));
+		inet_socket(b, AF_INET);
+		inet_socket(b, AF_INET6);
 		add(b, SCMP_ACT_ALLOW, S(socket), 2,
 		    route); /* NETLINK_ROUTE: getifaddrs, getaddrinfo */
 	}
@@ -295,7 +311,7 @@ static void fill_workload(struct builder *b)
 	add1(b, eperm, S(personality), (struct scmp_arg_cmp){ 0, SCMP_CMP_GT, 0, 0 });
 
 	add(b, SCMP_ACT_ALLOW, S(ioctl), 0,
-	    NULL); /* but for those that ioctl_guard refuses before */
+	    NULL); /* but for those that filter_guard refuses before */
 }
 
 /* Threads, not processes. */
@@ -470,34 +486,6 @@ static int filter_make(enum filter_kind kind, scmp_filter_ctx *out, struct box_e
 	return 0;
 }
 
-/* ioctl is open but for a few requests, and libseccomp cannot say that: a rule without conditions
- * replaces those with. So this goes in front of its program: terminal injection (TIOCSTI,
- * TIOCLINUX), line disciplines, the console. The kernel takes the request as 32 bits, and so is it
- * compared. */
-static void ioctl_guard(struct buf *out)
-{
-#if defined(__x86_64__)
-	const uint32_t arch = AUDIT_ARCH_X86_64;
-#else
-	const uint32_t arch = AUDIT_ARCH_AARCH64;
-#endif
-	const uint32_t low_arg1 = offsetof(struct seccomp_data, args) + 8; /* little-endian */
-	const struct sock_filter guard[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, arch, 0, 8),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)S(ioctl), 0, 6),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low_arg1),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCSTI, 3, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x541c /* TIOCLINUX */, 2, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCSETD, 1, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCCONS, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-	};
-
-	buf_put(out, guard, sizeof(guard));
-}
-
 int filter_export(enum filter_kind kind, struct buf *out, struct box_err *err)
 {
 	scmp_filter_ctx ctx = NULL;
@@ -515,6 +503,6 @@ int filter_export(enum filter_kind kind, struct buf *out, struct box_err *err)
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return box_fail(err, BOX_ESYS, errno, "memfd");
 	if (kind == FILTER_WORKLOAD)
-		ioctl_guard(out);
+		filter_guard(out);
 	return fd_read_all(fd, out, "filter", err);
 }

@@ -130,6 +130,25 @@ int ns_map_ids(uid_t uid, gid_t gid)
 	return ns_put("/proc/self/gid_map", text, (size_t)n);
 }
 
+void ns_budget(void)
+{
+	static const struct {
+		const char *host, *ours;
+	} halves[] = { { "/proc/sys/fs/inotify/max_user_instances",
+		           "/proc/sys/user/max_inotify_instances" },
+		{ "/proc/sys/fs/inotify/max_user_watches", "/proc/sys/user/max_inotify_watches" } };
+	char text[32];
+
+	(void)ns_put("/proc/sys/user/max_user_namespaces", "0", 1);
+	for (size_t i = 0; i < sizeof(halves) / sizeof(halves[0]); i++) {
+		int64_t v = ns_sysctl(halves[i].host);
+		int n = snprintf(text, sizeof(text), "%lld", (long long)(v / 2));
+
+		if (v >= 2)
+			(void)ns_put(halves[i].ours, text, (size_t)n);
+	}
+}
+
 static int ns_capset(uint64_t permitted, uint64_t inheritable)
 {
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -160,8 +179,9 @@ static int ns_cap_count(void)
 
 int ns_caps_keep(void)
 {
-	/* Mounts, ids and the host name; loopback; the bounding set and the securebits. */
-	static const int keep[] = { CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_SETPCAP };
+	/* Mounts, ids and the host name; loopback; the bounding set and the securebits; counts
+	 * of the user namespace. */
+	static const int keep[] = { CAP_SYS_ADMIN, CAP_NET_ADMIN, CAP_SETPCAP, CAP_SYS_RESOURCE };
 	uint64_t set = 0;
 
 	for (size_t i = 0; i < sizeof(keep) / sizeof(keep[0]); i++)

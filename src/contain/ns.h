@@ -30,6 +30,10 @@ int ns_caps_keep(void);
 int ns_caps_drop(void);
 /* SIGKILL when the parent's thread ends. Survives execve. */
 int ns_tie(void);
+/* What this user namespace and those below it may use of what the kernel counts by user: no further user namespace, and half of the host's inotify instances
+ * and watches, so that the operator's own programs keep theirs. After ns_map_ids. A second lock where it can be had (Linux 5.14 for inotify, a
+ * writable /proc/sys): the system call filter is the first. */
+void ns_budget(void);
 /* ns_tie, and not dumpable: no core, /proc/self closed to others, no ptrace. After ns_map_ids. */
 int ns_harden(void);
 /* Bring the loopback interface of this network namespace up. */

@@ -71,6 +71,28 @@ static int read_spec(struct sandbox_spec *s, struct fault *f)
 	return 0;
 }
 
+/* A folder as a standard stream would be a way out of the view: names below and above it can be reached from its descriptor, for what Landlock does not
+ * judge (chmod, connect). Nothing reads or writes one, so nothing is lost. */
+static int check_stdio(struct fault *f)
+{
+	AUTO_FD null = -1;
+
+	f->stage = LAUNCH_STAGE_SPEC;
+	for (int i = 0; i < 3; i++) {
+		struct stat st;
+		int flags = fcntl(i, F_GETFL);
+
+		if (flags >= 0 && (flags & O_PATH) == 0 && fstat(i, &st) == 0 &&
+		    !S_ISDIR(st.st_mode))
+			continue;
+		if (null < 0)
+			null = open("/dev/null", O_RDWR | O_CLOEXEC);
+		if (null < 0 || dup2(null, i) < 0)
+			return box_fail(&f->err, BOX_ESYS, errno, "replace a standard stream");
+	}
+	return 0;
+}
+
 static int make_ids(const struct sandbox_spec *s, struct fault *f)
 {
 	f->stage = LAUNCH_STAGE_NAMESPACE;
@@ -78,6 +100,7 @@ static int make_ids(const struct sandbox_spec *s, struct fault *f)
 		return ns_explain(errno, "map the user in the sandbox's user namespace", &f->err);
 	if (ns_harden() < 0)
 		return box_fail(&f->err, BOX_ESYS, errno, "close box-launch to others");
+	ns_budget();
 	return 0;
 }
 
@@ -310,8 +333,8 @@ int main(void)
 		f.stage = LAUNCH_STAGE_SPEC;
 		(void)box_fail(&f.err, BOX_ESYS, errno,
 		    "box-launch is a part of box and is started by `box run`, not by hand");
-	} else if (read_spec(&s, &f) == 0 && make_ids(&s, &f) == 0 && make_network(&s, &f) == 0 &&
-	           make_view(&s, &f) == 0) {
+	} else if (read_spec(&s, &f) == 0 && check_stdio(&f) == 0 && make_ids(&s, &f) == 0 &&
+	           make_network(&s, &f) == 0 && make_view(&s, &f) == 0) {
 		r = run(&s, &f);
 	}
 	if (r < 0) {

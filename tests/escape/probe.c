@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -628,12 +629,41 @@ static int p_sleep(char **a)
 {
 	return (int)sleep((unsigned)number(a, 0));
 }
+/* Try to raise the limit of cores and to lower it to 0; say what it is then. */
 static int p_core(char **a)
 {
-	struct rlimit r = { RLIM_INFINITY, RLIM_INFINITY };
+	const struct rlimit more = { RLIM_INFINITY, RLIM_INFINITY }, none = { 0, 0 };
+	struct rlimit now;
 
 	(void)a;
-	return setrlimit(RLIMIT_CORE, &r);
+	(void)setrlimit(RLIMIT_CORE, &more);
+	(void)syscall(SYS_prlimit64, 0, RLIMIT_CORE, &more, NULL);
+	(void)setrlimit(RLIMIT_CORE, &none);
+	(void)syscall(SYS_prlimit64, 0, UINT64_C(0x100000000) | RLIMIT_CORE, &none, NULL);
+#if defined(SYS_setrlimit)
+	(void)syscall(SYS_setrlimit, UINT64_C(0xffffffff00000000) | RLIMIT_CORE, &none);
+#endif
+	if (getrlimit(RLIMIT_CORE, &now) < 0)
+		return -1;
+	printf("core %lu %lu\n", (unsigned long)now.rlim_cur, (unsigned long)now.rlim_max);
+	return 0;
+}
+/* A signal to our whole process group, which must not be the caller's. */
+static int p_kill_group(char **a)
+{
+	(void)signal(SIGTERM, SIG_IGN);
+	(void)a;
+	return kill(0, SIGTERM);
+}
+static int p_inotify(char **a)
+{
+	int n = 0;
+
+	(void)a;
+	while (n < 100000 && inotify_init1(IN_CLOEXEC) >= 0)
+		n++;
+	printf("inotify %d\n", n);
+	return n == 100000 ? 0 : -1;
 }
 
 /* --- sockets --- */
@@ -772,7 +802,8 @@ static const struct {
 	{ "sethostname", 0, p_sethostname }, { "reboot", 0, p_reboot },
 	{ "landlock", 0, p_landlock }, { "kill", 1, p_kill }, { "kill-all", 0, p_kill_all },
 	{ "kill-each", 0, p_kill_each }, { "daemon", 1, p_daemon }, { "fork-bomb", 1, p_fork_bomb },
-	{ "core", 0, p_core }, { "sleep", 1, p_sleep }, { "connect-unix", 1, p_connect_unix },
+	{ "core", 0, p_core }, { "kill-group", 0, p_kill_group }, { "inotify", 0, p_inotify },
+	{ "sleep", 1, p_sleep }, { "connect-unix", 1, p_connect_unix },
 	{ "send-unix", 1, p_send_unix }, { "sendmsg-unix", 1, p_sendmsg_unix },
 	{ "socket", 2, p_socket }, { "connect", 2, p_connect }, { "udp", 2, p_udp },
 	{ "self", 0, p_self }, { "socketpair", 0, p_socketpair } };

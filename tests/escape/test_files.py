@@ -334,6 +334,24 @@ class Proc(EscapeTest):
                 self.assertEqual([f[1] for f in fds], ["0", "1", "2"], r.out)
                 self.assertTrue(all(f[2] == "nodir" for f in fds), r.out)
 
+    def test_folders_as_streams(self):
+        """`box run < /`: a folder of the host does not come in as a standard stream, nor an O_PATH descriptor."""
+        for box in self.each():
+            conf = box.config({})
+            for flags in (os.O_RDONLY | os.O_DIRECTORY, os.O_PATH):
+                for stream in ("stdin", "stdout", "stderr"):
+                    fd = os.open(box.outside, flags)
+                    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: fd}
+                    r = subprocess.run(box.argv(conf, [("fds",), ("stat", "/proc/self/fd/0/f"), ("chmod", "/proc/self/fd/0/f"), ("stat", "/proc/self/fd/2/f")]),
+                        cwd=box.top, timeout=60, text=True, **streams)
+                    os.close(fd)
+                    out = (r.stdout or "") + (r.stderr or "")
+                    self.assertNotIn(" dir ", out)
+                    self.assertNotIn("leads up", out)
+                    self.assertNotIn(": OK", out.replace("fds: OK", ""))
+                    if stream != "stdout":
+                        self.assertIn("fd 0 nodir", out)
+
     def test_processes(self):
         for box in self.each():
             conf = box.config({})

@@ -107,8 +107,11 @@ class Network(EscapeTest):
 
     def test_families(self):
         for box in self.each():
-            good = [(AF_UNIX, 1), (AF_UNIX, 2), (AF_UNIX, 5), (AF_INET, 1), (AF_INET, 2), (AF_INET6, 1), (AF_INET6, 2), (AF_NETLINK, 3, 0)]
-            bad = [(AF_PACKET, 3), (AF_ALG, 5), (AF_VSOCK, 1), (AF_NETLINK, 3, 9), (AF_NETLINK, 3, 15), (AF_INET, 3, 1), (5, 1), (44, 3)]
+            good = [(AF_UNIX, 1), (AF_UNIX, 2), (AF_UNIX, 5), (AF_INET, 1), (AF_INET, 2), (AF_INET, 1, 6), (AF_INET, 2, 17), (AF_INET6, 1, 6), (AF_INET6, 1), (AF_INET6, 2), (AF_NETLINK, 3, 0)]
+            bad = [(AF_PACKET, 3), (AF_ALG, 5), (AF_VSOCK, 1), (AF_NETLINK, 3, 9), (AF_NETLINK, 3, 15), (AF_INET, 3, 1), (5, 1), (44, 3),
+                # Transports that the kernel would load for the asking: SCTP, DCCP, MPTCP, UDP-Lite, L2TP; ping sockets.
+                (AF_INET, 1, 132), (AF_INET6, 1, 132), (AF_INET, 5, 132), (AF_INET, 6, 33), (AF_INET, 1, 262), (AF_INET6, 1, 262), (AF_INET, 2, 136), (AF_INET, 2, 115),
+                (AF_INET, 2, 1), (AF_INET6, 2, 58), (AF_INET, 1, 0x7fffffff)]
             r = box.run(box.config({}), *[("socket",) + tuple(str(x) for x in q) for q in good + bad])
             for q in good:
                 self.assertEqual(r[("socket",) + tuple(str(x) for x in q)], "OK", q)
