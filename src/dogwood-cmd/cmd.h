@@ -28,8 +28,8 @@ struct cmd {
 	int (*run)(const struct cmd *self, int argc, char **argv);
 };
 
-extern const struct cmd cmd_check, cmd_format, cmd_explain, cmd_expand, cmd_authorize, cmd_replay,
-    cmd_log, cmd_fsck;
+extern const struct cmd cmd_check, cmd_format, cmd_schema, cmd_translate, cmd_explain, cmd_expand,
+    cmd_authorize, cmd_replay, cmd_log, cmd_fsck;
 
 extern const struct cmd cmd_serve, cmd_submit, cmd_policy_verb, cmd_status, cmd_checkpoint,
     cmd_ping;

@@ -6,9 +6,9 @@
 
 #include "base/ban.h"
 
-static const struct cmd *const verbs[] = { &cmd_check, &cmd_format, &cmd_authorize, &cmd_replay,
-	&cmd_explain, &cmd_expand, &cmd_log, &cmd_fsck, &cmd_serve, &cmd_submit, &cmd_policy_verb,
-	&cmd_status, &cmd_checkpoint, &cmd_ping };
+static const struct cmd *const verbs[] = { &cmd_check, &cmd_format, &cmd_schema, &cmd_translate,
+	&cmd_authorize, &cmd_replay, &cmd_explain, &cmd_expand, &cmd_log, &cmd_fsck, &cmd_serve,
+	&cmd_submit, &cmd_policy_verb, &cmd_status, &cmd_checkpoint, &cmd_ping };
 
 #define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
 

@@ -5,13 +5,14 @@
 
 #include "base/json.h"
 #include "cedar/value.h"
+#include "dogwood/mcp_template.h"
 
 #include "base/ban.h"
 
 struct gen {
 	const struct dw_mcp_opts *o;
-	struct buf *out;
 	struct buf enums; /* TEMPLATE: declarations of enumerated types, before the actions */
+	struct dw_mcp_template own; /* with o->custom */
 	sv tool;
 	size_t left_out;
 	struct box_err *err;
@@ -174,22 +175,34 @@ static bool type(
 
 static int tool(struct gen *g, const json_t *t, struct buf *out)
 {
-	bool box = g->o->style == DW_MCP_BOX;
+	bool box = g->o->style == DW_MCP_BOX, own = !box && g->o->custom.p != NULL;
 
 	if (!json_is_object(t) || !js_str(t, "name", &g->tool) || g->tool.n == 0)
 		return box_fail(g->err, BOX_EPARSE, 0, "tools/list: a tool has no name");
 	buf_put_c(out, "  action ");
 	cedar_put_quoted(out, g->tool);
-	buf_put_c(
-	    out, box ? " appliesTo { principal: [Agent], resource: [Resource], context: { input: "
-	             : " in [Action::\"CallTool\"] appliesTo { principal: [User], resource: "
-	               "[Gateway], context: { input: ");
+	if (own) {
+		buf_put_c(out, " in [");
+		buf_put_sv(out, buf_sv(&g->own.parent));
+		buf_put_c(out, "] appliesTo { principal: [");
+		buf_put_sv(out, buf_sv(&g->own.principals));
+		buf_put_c(out, "], resource: [");
+		buf_put_sv(out, buf_sv(&g->own.resources));
+		buf_put_c(out, "], context: { input: ");
+	} else {
+		buf_put_c(out, box ? " appliesTo { principal: [Agent], resource: [Resource], "
+		                     "context: { input: "
+		                   : " in [Action::\"CallTool\"] appliesTo { principal: [User], "
+		                     "resource: [Gateway], context: { input: ");
+	}
 	record(g, json_object_get(t, "inputSchema"), "Input", 0, out);
 	if (!box && g->o->outputs && json_is_object(json_object_get(t, "outputSchema"))) {
 		buf_put_c(out, ", output?: ");
 		record(g, json_object_get(t, "outputSchema"), "Output", 0, out);
 	}
-	buf_put_c(out, box ? " } };\n" : ", system: SystemContext } };\n");
+	if (own)
+		buf_put_sv(out, buf_sv(&g->own.members));
+	buf_put_c(out, box || own ? " } };\n" : ", system: SystemContext } };\n");
 	return 0;
 }
 
@@ -224,16 +237,62 @@ static const char template_head[] =
     "[Gateway], context: { system: SystemContext, "
     "isOutput: Bool, output?: {} } };\n";
 
+static void put_namespace(const struct gen *g, sv actions, struct buf *out)
+{
+	const struct dw_mcp_opts *o = g->o;
+	bool box = o->style == DW_MCP_BOX, own = !box && o->custom.p != NULL;
+	sv name = own ? cedar_sv(g->own.ns->name) : o->name.n != 0 ? o->name : SV("Drupe");
+
+	if (!own || name.n != 0) {
+		buf_put_c(out, "namespace ");
+		if (box)
+			dw_mcp_namespace(o->name, out);
+		else
+			buf_put_sv(out, name);
+		buf_put_c(out, " {\n");
+	}
+	if (!own)
+		buf_put_c(out, box ? "  entity Agent;\n  entity Resource;\n" : template_head);
+	buf_put_sv(out, buf_sv(&g->enums));
+	buf_put_sv(out, actions);
+	if (!own || name.n != 0)
+		buf_put_c(out, "}\n");
+	if (!buf_ok(&g->enums))
+		out->bad = true;
+}
+
+static int put_schema(struct gen *g, const json_t *tools, struct buf *out, struct box_err *err)
+{
+	AUTO_BUF actions = buf_with(DW_MCP_JSON_MAX * 4), whole = buf_with(DW_MCP_JSON_MAX * 8);
+	bool own = g->o->style == DW_MCP_TEMPLATE && g->o->custom.p != NULL;
+	struct buf *to = own ? &whole : out;
+	const json_t *t;
+	size_t i;
+
+	if (own && dw_mcp_template_read(&g->own, g->o->custom, err) < 0)
+		return -1;
+	json_array_foreach(tools, i, t)
+	{
+		if (tool(g, t, &actions) < 0)
+			return -1;
+	}
+	put_namespace(g, buf_sv(&actions), to);
+	if (buf_ok(to) && own && dw_mcp_template_put(&g->own, buf_sv(to), out, err) < 0)
+		return -1;
+	if (!buf_ok(&actions) || !buf_ok(to) || !buf_ok(out))
+		return box_fail(
+		    err, BOX_ELIMIT, 0, "tools/list: the schema of its tools is too large");
+	return 0;
+}
+
 int dw_mcp_schema(sv manifest, const struct dw_mcp_opts *o, struct buf *out, size_t *left_out,
     struct box_err *err)
 {
 	struct js_limits lim = { DW_MCP_JSON_MAX, 200000, 64 };
 	AUTO_JSON doc = js_parse(manifest, lim, err);
-	AUTO_BUF actions = buf_with(DW_MCP_JSON_MAX * 4);
-	struct gen g = { .o = o, .out = out, .enums = buf_with(DW_MCP_JSON_MAX * 4), .err = err };
-	json_t *tools = doc, *t;
-	size_t i;
-	int r = 0;
+	struct gen g = { .o = o, .enums = buf_with(DW_MCP_JSON_MAX * 4), .err = err };
+	json_t *tools = doc;
+	int r;
 
 	if (doc == NULL)
 		return box_wrap(err, "tools/list");
@@ -248,26 +307,8 @@ int dw_mcp_schema(sv manifest, const struct dw_mcp_opts *o, struct buf *out, siz
 		    err, BOX_ELIMIT, 0, "tools/list: more than %d tools", DW_MCP_TOOLS_MAX);
 	if (unique(tools, err) < 0)
 		return -1;
-	json_array_foreach(tools, i, t)
-	{
-		if (r == 0)
-			r = tool(&g, t, &actions);
-	}
-	buf_put_c(out, "namespace ");
-	if (o->style == DW_MCP_BOX)
-		dw_mcp_namespace(o->name, out);
-	else
-		buf_put_sv(out, o->name.n != 0 ? o->name : SV("Drupe"));
-	buf_put_c(
-	    out, o->style == DW_MCP_BOX ? " {\n  entity Agent;\n  entity Resource;\n" : " {\n");
-	if (o->style == DW_MCP_TEMPLATE)
-		buf_put_c(out, template_head);
-	buf_put_sv(out, buf_sv(&g.enums));
-	buf_put_sv(out, buf_sv(&actions));
-	buf_put_c(out, "}\n");
-	if (r == 0 && (!buf_ok(out) || !buf_ok(&actions) || !buf_ok(&g.enums)))
-		r = box_fail(
-		    err, BOX_ELIMIT, 0, "tools/list: the schema of its tools is too large");
+	r = put_schema(&g, tools, out, err);
+	dw_mcp_template_fini(&g.own);
 	buf_fini(&g.enums);
 	if (left_out != NULL)
 		*left_out = g.left_out;

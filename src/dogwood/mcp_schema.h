@@ -23,15 +23,27 @@ enum dw_mcp_style {
 	DW_MCP_TEMPLATE,
 };
 
+/* A template of one's own is a Cedar schema, human syntax, with annotations:
+ *     @mcp_principal("User")  entity User;          who may call a tool (one or more)
+ *     @mcp_resource("Gateway") entity Gateway;      on what (one or more)
+ *     @mcp_context("system")  type SystemContext = { now: datetime };
+ *                                 a member of each tool's context, by this name (none or more)
+ *     @mcp_action("CallTool") action "CallTool" …;  the parent of each tool's action (one)
+ * Tools go to the namespace of that action, as actions with context { input, output?, members }.
+ * The result is the template with what was added, laid out by cedar_schema_put, its comments
+ * gone. */
+
 struct dw_mcp_opts {
 	enum dw_mcp_style style;
 	sv name;         /* BOX: the server; TEMPLATE: the namespace (empty: "Drupe") */
 	bool outputs;    /* TEMPLATE: outputSchema becomes output? */
 	bool as_decimal; /* TEMPLATE: `number` is a decimal; otherwise it has no type */
+	sv custom;       /* TEMPLATE: a template of one's own; p == NULL: the default one */
 };
 
 /* Append the schema text. *left_out (may be NULL): fields that have no Cedar type. -1: not a
- * tools/list result or bare array of tools, a limit, a tool named twice. */
+ * tools/list result or bare array of tools, a limit, a tool named twice, a template that cannot be
+ * used ("template:line:column: …"). */
 int dw_mcp_schema(sv manifest, const struct dw_mcp_opts *o, struct buf *out, size_t *left_out,
     struct box_err *err);
 /* The namespace of a server: every byte other than an ASCII letter, digit or `_` becomes `_`; `_`

@@ -85,6 +85,64 @@ static void by_template(void **state)
 	dw_set_free(s);
 }
 
+static const char own[] =
+    "namespace Who { @mcp_principal(\"User\") entity Person; }\n"
+    "namespace Acme {\n"
+    "  @mcp_principal(\"Guest\") entity Guest; @mcp_resource(\"Gateway\") entity Door;\n"
+    "  @mcp_context(\"system\") type Clock = { now: datetime };\n"
+    "  @mcp_action(\"CallTool\") action \"Use it\";\n"
+    "}\n";
+
+static void by_own_template(void **state)
+{
+	static const char *const bad[][3] = {
+		{ "@mcp_action(\"CallTool\")", "", "template: no action has @mcp_action" },
+		{ "action \"Use it\"", "action \"Use it\"; @mcp_action action other",
+		    "template:5:" },
+		{ "@mcp_resource(\"Gateway\")", "", "template: no entity has @mcp_resource" },
+		{ "@mcp_context(\"system\")", "@mcp_context(\"input\")", "template:4:" },
+		{ "entity Door", "entity Door Door", "template:3:" },
+		{ "type Clock", "entity look_up_Input_mode; type Clock",
+		    "template with the tools:" },
+		{ "action \"Use it\"", "action ping", "template with the tools:" },
+	};
+	struct dw_mcp_opts o = { .style = DW_MCP_TEMPLATE, .outputs = true };
+	AUTO_BUF out = buf_with(1 << 20);
+	AUTO_DW_DIAGS d = { 0 };
+	struct box_err err = { 0 };
+	struct dw_load in = {
+		.policy = { SV("p"),
+		    SV("permit (principal is Who::Person, action == Acme::Action::\"look up\", "
+		       "resource) when { context.input.query == \"x\" && context.system.now > "
+		       "datetime(\"2024-01-01\") };") },
+		.tick = 1
+	};
+	struct dw_set *s;
+
+	(void)state;
+	o.custom = sv_c(own);
+	assert_return_code(dw_mcp_schema(sv_c(manifest), &o, &out, NULL, &err), 0);
+	in.action_schema = (struct dw_source){ SV("a"), buf_sv(&out) };
+	s = dw_load(&in, &d, &err);
+	if (s == NULL)
+		fail_msg("%s in\n%s", err.msg, buf_cstr(&out));
+	dw_set_free(s);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		AUTO_BUF t = buf_with(1 << 16), none = buf_with(1 << 20);
+		ptrdiff_t at = sv_find_sv(sv_c(own), sv_c(bad[i][0]));
+
+		assert_true(at >= 0);
+		buf_put_sv(&t, sv_sub(sv_c(own), 0, (size_t)at));
+		buf_put_c(&t, bad[i][1]);
+		buf_put_sv(&t, sv_sub(sv_c(own), (size_t)at + strlen(bad[i][0]), SIZE_MAX));
+		o.custom = buf_sv(&t);
+		err = (struct box_err){ 0 };
+		assert_int_equal(dw_mcp_schema(sv_c(manifest), &o, &none, NULL, &err), -1);
+		if (!sv_starts(sv_c(err.msg), sv_c(bad[i][2])))
+			fail_msg("%s: %s", bad[i][1], err.msg);
+	}
+}
+
 static void refused(void **state)
 {
 	static const char *const bad[][2] = {
@@ -108,7 +166,8 @@ static void refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(for_box),
-		cmocka_unit_test(by_template), cmocka_unit_test(refused) };
+		cmocka_unit_test(by_template), cmocka_unit_test(by_own_template),
+		cmocka_unit_test(refused) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

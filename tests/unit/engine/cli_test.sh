@@ -72,6 +72,52 @@ printf 'permit(principal,action,resource) when { temporal { formerly } };\n' >br
 cp broken broken2
 expect 2 'broken:1:' "$dogwood" format --write broken
 cmp broken broken2
+expect 0 '"op": "All"' "$dogwood" translate ugly
+"$dogwood" translate ugly >ugly.json
+expect 0 'permit (principal, action, resource)' "$dogwood" translate - <ugly.json
+expect 2 'policy:3:6: error: the JSON form of policies has no place for a temporal block' "$dogwood" translate policy
+echo 'def cedar f() { 1 }; permit (principal) when { f() == 1 } when guardrails { A::b() };' >more
+expect 2 'more:1:11: error: the JSON form of policies has no place for a macro definition' "$dogwood" translate more
+expect 2 'more:1:48: error: the JSON form of policies has no place for a call' "$dogwood" translate more
+expect 2 'more:1:59: error: the JSON form of policies has no place for guardrails' "$dogwood" translate more
+echo '{"staticPolicies":{"x":{"effect":"permit","principal":{"op":"All"},"action":{"op":"All"},"resource":{"op":"All"},"conditions":[]}},"templates":{"t":{"effect":"forbid","principal":{"op":"==","slot":"?principal"},"action":{"op":"All"},"resource":{"op":"All"},"conditions":[]}}}' >set.json
+expect 0 'principal == ?principal' "$dogwood" translate set.json
+expect 0 '2 ids of the JSON are not kept' "$dogwood" translate set.json
+sed 's/}$/,"templateLinks":[{"templateId":"t","newId":"l","values":{"?principal":{"type":"A","id":"b"}}}]}/' set.json >linked.json
+expect 2 '`l` is one of the template `t`' "$dogwood" translate linked.json
+expect 2 'broken.json:' "$dogwood" translate "$(echo '{"effect":' >broken.json; echo broken.json)"
+expect 1 'wants `text` or `json`' "$dogwood" translate --to xml ugly
+expect 0 '"entityTypes"' "$dogwood" schema schema
+"$dogwood" schema schema >schema.json
+expect 0 'entity User;' "$dogwood" schema schema.json
+expect 0 'entity User;' "$dogwood" schema --to human schema
+echo 'entity A in [B]; entity Long;' >unresolved
+expect 2 'unresolved:1:' "$dogwood" schema unresolved
+echo 'entity A in [B];' >fragment
+expect 2 '`B`' "$dogwood" schema fragment
+expect 0 '"B"' "$dogwood" schema --fragment fragment
+echo '{"result":{"tools":[{"name":"find","inputSchema":{"type":"object","properties":{"q":{"type":"string"},"f":{"type":"null"}},"required":["q"]}}]}}' >tools.json
+expect 0 'action "find" appliesTo { principal: [Agent]' "$dogwood" schema --from-mcp --name my-server tools.json
+expect 0 'namespace my_server' "$dogwood" schema -M -n my-server tools.json
+expect 0 '1 field is left out' "$dogwood" schema -M -n my-server tools.json
+expect 0 '"CallTool"' "$dogwood" schema -M -T default --to json tools.json
+expect 1 'wants --name' "$dogwood" schema -M tools.json
+expect 1 'go with --from-mcp' "$dogwood" schema -o schema
+expect 2 'tools/list' "$dogwood" schema -M -n s schema
+cat >template <<'X'
+namespace Acme {
+  @mcp_principal("User") entity Person;
+  @mcp_resource("Gateway") entity Door;
+  @mcp_context("system") type Clock = { now: datetime };
+  @mcp_action("CallTool") action "Use";
+}
+X
+expect 0 'principal: [Person]' "$dogwood" schema -M -T template tools.json
+expect 0 'system: Clock' "$dogwood" schema -M -T template tools.json
+sed 's/"find"/"Use"/' tools.json >clash.json
+expect 2 'declared twice' "$dogwood" schema -M -T template clash.json
+sed 's/@mcp_action("CallTool")//' template >unmarked
+expect 2 'no action has @mcp_action' "$dogwood" schema -M -T unmarked tools.json
 expect 0 'permit' "$dogwood" expand -s schema policy
 expect 0 'class:' "$dogwood" explain -s schema policy
 expect 1 'holds no log' "$dogwood" log .
