@@ -4,6 +4,8 @@
 
 #include "base/ban.h"
 
+#define PATH_LEVELS 3 /* escapes of escapes of escapes */
+
 static int port_parse(sv s, uint16_t *out, struct box_err *err)
 {
 	uint64_t v;
@@ -188,6 +190,70 @@ static void path_undot(sv s, struct buf *out)
 		buf_put_byte(out, '/');
 }
 
+/* Every escape taken as its byte, once. false: there was none. */
+static bool decode_once(sv s, struct buf *out)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < s.n; i++) {
+		int hi = s.n - i > 2 && s.p[i] == '%' ? hex_value(s.p[i + 1]) : -1;
+		int lo = hi >= 0 ? hex_value(s.p[i + 2]) : -1;
+
+		if (lo < 0) {
+			buf_put_byte(out, (uint8_t)s.p[i]);
+			continue;
+		}
+		buf_put_byte(out, (uint8_t)(hi * 16 + lo));
+		i += 2;
+		any = true;
+	}
+	return any;
+}
+
+/* A segment that is "." or "..", also with parameters behind it ("..;x", RFC 3986 3.3) or between
+ * backslashes. */
+static bool has_dot_segment(sv s)
+{
+	size_t from = 0;
+
+	for (size_t i = 0; i <= s.n; i++) {
+		sv seg, rest;
+
+		if (i < s.n && s.p[i] != '/' && s.p[i] != '\\')
+			continue;
+		(void)sv_cut(sv_sub(s, from, i - from), ';', &seg, &rest);
+		if (sv_eq(seg, SV(".")) || sv_eq(seg, SV("..")))
+			return true;
+		from = i + 1;
+	}
+	return false;
+}
+
+/* The judged form keeps %2F and escapes of escapes, as servers differ about them. One that decodes first
+ * and resolves dots then would find another path than the one that was judged: such a path is
+ * refused. */
+static bool hides_dots(sv canon)
+{
+	AUTO_BUF a = buf_with(canon.n + 1), b = buf_with(canon.n + 1);
+	struct buf *from = &a, *to = &b;
+
+	if (sv_find(canon, '%') < 0 && sv_find(canon, ';') < 0)
+		return false;
+	buf_put_sv(from, canon);
+	for (int level = 0; level < PATH_LEVELS; level++) {
+		struct buf *was = from;
+
+		if (!buf_ok(from) || has_dot_segment(buf_sv(from)))
+			return true;
+		buf_clear(to);
+		if (!decode_once(buf_sv(from), to))
+			return false;
+		from = to;
+		to = was;
+	}
+	return !buf_ok(from) || has_dot_segment(buf_sv(from));
+}
+
 int path_canon(sv raw, struct buf *out, struct box_err *err)
 {
 	AUTO_BUF flat = buf_with(out->max);
@@ -206,6 +272,10 @@ int path_canon(sv raw, struct buf *out, struct box_err *err)
 	}
 	if (!buf_ok(out))
 		return box_fail(err, BOX_ELIMIT, 0, "the path is longer than %zu bytes", out->max);
+	if (hides_dots(buf_sv(out)))
+		return box_fail(err, BOX_EPARSE, 0,
+		    "the path hides '.' or '..' behind escapes or parameters, which servers read "
+		    "in two ways");
 	return 0;
 }
 

@@ -181,6 +181,20 @@ static bool read_version(sv s, uint8_t *minor)
 	return true;
 }
 
+/* A standard method in another case. Methods are case-sensitive (RFC 9110 9.1), and yet some servers fold them: what is judged
+ * as "delete" would be done as DELETE. */
+static bool is_misspelt(sv method)
+{
+	static const sv known[] = { SV_INIT("GET"), SV_INIT("HEAD"), SV_INIT("POST"),
+		SV_INIT("PUT"), SV_INIT("DELETE"), SV_INIT("PATCH"), SV_INIT("OPTIONS"),
+		SV_INIT("CONNECT"), SV_INIT("TRACE"), SV_INIT("TRACK") };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (sv_eq_nocase(method, known[i]))
+			return !sv_eq(method, known[i]);
+	return false;
+}
+
 static int read_request_line(sv line, struct http1_head *out, struct box_err *err)
 {
 	sv version, rest;
@@ -191,6 +205,9 @@ static int read_request_line(sv line, struct http1_head *out, struct box_err *er
 	if (!http1_is_token(out->method) || out->method.n > HTTP1_METHOD_MAX)
 		return box_fail(err, BOX_EPARSE, 0, "the method is not a token of at most %d bytes",
 		    HTTP1_METHOD_MAX);
+	if (is_misspelt(out->method))
+		return box_fail(err, BOX_EPARSE, 0,
+		    "the method is a standard one in other letters; methods are upper case");
 	if (!read_version(version, &out->minor))
 		return box_fail(err, BOX_EPARSE, 0, "the version is neither HTTP/1.1 nor HTTP/1.0");
 	for (size_t i = 0; i < out->target.n; i++) {

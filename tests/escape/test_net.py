@@ -95,6 +95,24 @@ class Net(BoxCase):
         self.assertEqual([t for t, v in self.requests()], [f"good.test:80{r[1]}" for r in arrived])
         self.assertEqual([(r[0], r[3]) for r in arrived], [("POST", b"hello"), ("GET", b"ab")])
 
+    def test_one_reading_of_path_and_method(self):
+        """A rule about a path or a method is not read around by another spelling of it."""
+        self.policy("""
+@id("connect") permit (principal, action == Box::Action::"net:connect", resource) when { context.input.host == "good.test" };
+@id("api") permit (principal, action == Box::Action::"http:request", resource) when { context.input.path like "/api/*" };
+@id("keep") forbid (principal, action == Box::Action::"http:request", resource) when { context.input.method == "DELETE" };
+""")
+        host = b" HTTP/1.1\r\nHost: good.test\r\nConnection: close\r\n\r\n"
+        paths = [b"/api/../admin", b"/api/%2e%2e/admin", b"/api/..%2fadmin", b"/api/..%2Fadmin", b"/api/%2e%2e%2fadmin", b"/api/..%5cadmin", b"/api/..;/admin", b"/api/..;a=b/admin", b"/api/%252e%252e/admin",
+                 b"/api/%252e%252e%252fadmin", b"/api/x%2f..%2f..%2fadmin", b"/api/.%2f../admin", b"/api/\xc0\xae\xc0\xae/admin\x00", b"/api/%00/../admin", b"\\api\\..\\admin", b"/admin", b"//admin", b"/API/x"]
+        methods = [b"DELETE", b"delete", b"Delete", b"dELETE", b"DELETE\t", b"\x00DELETE", b"DELETE\x0b"]
+        cases = [b"GET http://good.test" + p + host for p in paths] + [m + b" http://good.test/api/x" + host for m in methods]
+        for case, line in zip(cases, self.send(cases)):
+            self.assertRegex(line, r"^HTTP/1\.1 (400|403) ", case)
+        self.assertEqual(self.good.requests, [])
+        self.assertEqual(self.send([b"GET http://good.test/api/@scope%2fname" + host]), ["HTTP/1.1 200 OK"])
+        self.assertEqual(self.good.requests[0][:2], ("GET", "/api/@scope%2Fname"))
+
     def test_metadata_in_every_spelling(self):
         self.policy('@id("all") permit (principal, action, resource);')
         hosts = [b"169.254.169.254", b"169.254.170.2", b"[::ffff:169.254.169.254]", b"[64:ff9b::a9fe:a9fe]", b"[2002:a9fe:a9fe::]", b"[::a9fe:a9fe]",
