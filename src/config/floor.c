@@ -157,21 +157,38 @@ struct floor_hit floor_judge(struct arena *a, sv path, enum plan_list list, bool
 	return hit;
 }
 
-const char *floor_reach(struct arena *a, sv path, sv home)
+static bool add_place(sv *v, size_t *n, sv path)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		sv anchor, real;
+	for (size_t i = 0; i < *n; i++)
+		if (sv_eq(v[i], path))
+			return true;
+	v[(*n)++] = path;
+	return path.p != NULL;
+}
 
-		if (rows[i].class < PASSWORDS)
-			continue;
-		anchor = anchor_at(a, &rows[i], home);
-		if (anchor.p == NULL)
-			continue;
-		if (path_within(path, anchor))
-			return reason_of[rows[i].class];
-		real = path_real(a, anchor);
-		if (real.p != NULL && path_within(path, real))
-			return reason_of[rows[i].class];
+int floor_places(struct arena *a, struct floor_homes homes, const sv **out, size_t *n)
+{
+	sv home[] = { homes.account, homes.stated };
+	/* A row has two anchors at most, and each of them one other name. */
+	sv *v = ARENA_VEC(a, sv, 4 * sizeof(rows) / sizeof(rows[0]));
+	bool ok = v != NULL;
+
+	*n = 0;
+	for (size_t i = 0; ok && i < sizeof(rows) / sizeof(rows[0]); i++) {
+		size_t times = rows[i].anchor[0] == '~' ? 2 : 1;
+
+		for (size_t h = 0; ok && rows[i].class >= PASSWORDS && h < times; h++) {
+			sv anchor, real;
+
+			if (times == 2 && home[h].n == 0)
+				continue;
+			anchor = anchor_at(a, &rows[i], home[h]);
+			ok = anchor.p != NULL && add_place(v, n, anchor);
+			real = ok ? path_real(a, anchor) : anchor;
+			if (real.p != NULL) /* else: nothing is there */
+				ok = ok && add_place(v, n, real);
+		}
 	}
-	return NULL;
+	*out = v;
+	return ok ? 0 : -1;
 }

@@ -22,6 +22,6 @@ struct floor_hit {
 /* Judge an absolute tidy path as an entry of `list`. canonical = true: compare with the rows' canonical anchors too (touches the file system). `a` holds scratch. */
 struct floor_hit floor_judge(struct arena *a, sv path, enum plan_list list, bool is_dir,
     struct floor_homes homes, bool canonical);
-/* May an interpreter open this canonical path? The reason against it, or NULL. Credential stores, password databases, machine credentials and privilege
- * configuration, at or below their anchors. */
-const char *floor_reach(struct arena *a, sv path, sv home);
+/* What no interpreter opens either, at or below: credential stores of both homes, password databases, machine credentials, privilege configuration. As
+ * spelled, and as it is when the spelling leads elsewhere (a link), each once; the list in `a`. -1: no memory. */
+int floor_places(struct arena *a, struct floor_homes homes, const sv **out, size_t *n);

@@ -49,12 +49,10 @@ enum files_protect {
 #define FILES_TEXT_BOX     "resolves into trusted Box state, which no policy may open"
 #define FILES_TEXT_AUTHORITY                                                                       \
 	"resolves to an authority source that this run loaded, which no policy may open or change"
-#define FILES_TEXT_CREDENTIAL                                                                      \
-	"resolves into a credential store, which no policy may open; `[floor] allow` in box.toml " \
-	"names exceptions"
-#define FILES_TEXT_DENY    "is denied by this box's configuration, which no policy may widen"
-#define FILES_TEXT_DEVICE  "is a device that no box opens"
-#define FILES_TEXT_CHANGED "filesystem identity changed during effect admission"
+#define FILES_TEXT_CREDENTIAL "resolves into a credential store, which no policy may open"
+#define FILES_TEXT_DENY       "is denied by this box's configuration, which no policy may widen"
+#define FILES_TEXT_DEVICE     "is a device that no box opens"
+#define FILES_TEXT_CHANGED    "filesystem identity changed during effect admission"
 
 /* Client frames. One request at a time: the next is read after the answer went out. Every request is
  * answered by exactly one FILES_DONE or FILES_FAIL with its id, before which the frames named there

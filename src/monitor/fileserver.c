@@ -8,16 +8,14 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "config/floor.h"
+#include "config/path.h"
 #include "files/proto.h"
 #include "monitor/internal.h"
 #include "base/ban.h"
 
 #define STATE_NEW  1U
 #define STATE_LIVE 2U
-
-/* Credential stores below the operator's home (box-config-and-policy 1.5). */
-static const char *const stores[] = { ".aws", ".ssh", ".gnupg", ".netrc", ".docker", ".kube",
-	".config/gcloud", ".config/google-chrome", ".mozilla", NULL };
 
 struct roots {
 	struct buf body;
@@ -52,6 +50,18 @@ static void add_protected(struct buf *b, uint16_t *n, enum files_protect why, co
 	(*n)++;
 }
 
+static bool in_roots(const struct roots *r, sv path)
+{
+	struct rd b = rd_of(r->body.p, r->body.n);
+
+	while (rd_left(&b) != 0) {
+		(void)rd_u8(&b);
+		if (path_within(path, rd_str(&b, MON_PATH_MAX)))
+			return true;
+	}
+	return false;
+}
+
 /* Home, workspace, the agent's HOME, and what the agent's lists grant. */
 static void collect_roots(struct monitor *m, struct roots *r)
 {
@@ -74,6 +84,9 @@ static int send_start(struct monitor *m, struct roots *r, struct box_err *err)
 {
 	AUTO_BUF b = buf_with(IPC_BODY_MAX), prot = buf_with(IPC_BODY_MAX);
 	AUTO_FD tmp = open(m->path.tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	const struct floor_homes homes = { m->plan->home, plan_env(m->plan->agent, SV("HOME")) };
+	const sv *places;
+	size_t places_n;
 	uint16_t n = 0;
 	int fd;
 
@@ -83,14 +96,11 @@ static int send_start(struct monitor *m, struct roots *r, struct box_err *err)
 	add_protected(&prot, &n, FILES_PROT_AUTHORITY, m->plan->config_path.p);
 	if (m->plan->policy_path.n != 0)
 		add_protected(&prot, &n, FILES_PROT_AUTHORITY, m->plan->policy_path.p);
-	for (size_t i = 0; stores[i] != NULL; i++) {
-		const char *p =
-		    arena_printf(&m->arena, SV_FMT "/%s", SV_ARG(m->plan->home), stores[i]);
-
-		if (p == NULL)
-			return box_nomem(err, "the floor");
-		add_protected(&prot, &n, FILES_PROT_CREDENTIAL, p);
-	}
+	if (floor_places(&m->arena, homes, &places, &places_n) != 0)
+		return box_nomem(err, "the floor");
+	for (size_t i = 0; i < places_n; i++)
+		if (in_roots(r, places[i])) /* the others are outside of everything */
+			add_protected(&prot, &n, FILES_PROT_CREDENTIAL, places[i].p);
 	for (size_t i = 0; i < m->plan->agent->grants_n; i++)
 		if (m->plan->agent->grants[i].list == PLAN_DENY)
 			add_protected(&prot, &n, FILES_PROT_DENY, m->plan->agent->grants[i].path.p);

@@ -54,6 +54,19 @@ class Floor(BoxCase):
                 self.assertNotEqual(self.sh(command).status, 0)
         os.unlink(os.path.join(self.app, "hard"))
 
+    def test_a_store_behind_a_link_is_one(self):
+        """~/.aws -> ~/dots/aws: neither name opens it, nor may the folder above be moved away."""
+        self.write("dots/aws/credentials", "key\n", 0o600)
+        os.symlink("dots/aws", os.path.join(os.path.expanduser("~"), ".aws"))
+        for command in ("cat ~/.aws/credentials", "cat ~/dots/aws/credentials", "cp -r ~/dots x; cat x/aws/credentials", "mv ~/dots ~/d2; cat ~/d2/aws/credentials", "ls ~/dots/aws", "cd ~/dots && cat aws/credentials",
+                        "echo x > ~/dots/aws/config", "rm -rf ~/dots", "ln ~/dots/aws/credentials c; cat c", "rm ~/.aws", "mv ~/.aws ~/.aws2"):
+            with self.subTest(command=command):
+                r = self.sh(command)
+                self.assertNotIn("key", r.out)
+                self.assertIn("credential store", r.err)
+        self.assertEqual(self.read("dots/aws/credentials"), "key\n")
+        self.assertEqual(self.read(".aws/credentials"), "key\n")
+
     def test_the_agents_own_calls(self):
         # The agent's own open() needs a grant; nothing else is there.
         self.config(command='["/bin/bash", "-c"]', agent=f'[agent.filesystem]\nread = ["{self.app}"]\n')

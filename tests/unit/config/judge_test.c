@@ -427,24 +427,50 @@ static void warns(void **state)
 	plan_fini(&p);
 }
 
+/* How often is this path in the list? */
+static size_t count(const sv *v, size_t n, const char *path)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++)
+		k += sv_eq(v[i], sv_c(path));
+	return k;
+}
+
 static void floors_interpreters(void **state)
 {
 	const struct fixture *f = *state;
-	AUTO_ARENA a = { .limit = (size_t)1 << 20 };
+	AUTO_ARENA a = { .limit = (size_t)1 << 20 }, small = { .limit = 64 };
 	sv home = { f->home, strlen(f->home) };
+	struct floor_homes homes = { home, { NULL, 0 } };
 	char path[256];
+	const sv *v;
+	size_t n, before;
 
-	(void)snprintf(path, sizeof(path), "%s/.ssh/id", f->home);
-	assert_non_null(floor_reach(&a, sv_c(path), home));
+	fixture_sh(f, "rm -rf .aws && mkdir -p dots/aws && ln -s dots/aws .aws");
+	assert_int_equal(floor_places(&a, homes, &v, &n), 0);
+	before = n;
 	(void)snprintf(path, sizeof(path), "%s/.ssh", f->home);
-	assert_non_null(floor_reach(&a, sv_c(path), home));
-	(void)snprintf(path, sizeof(path), "%s/.sshx", f->home);
-	assert_null(floor_reach(&a, sv_c(path), home));
-	assert_null(floor_reach(&a, home, home));
-	assert_non_null(floor_reach(&a, SV("/etc/shadow"), home));
-	assert_non_null(floor_reach(&a, SV("/etc/sudoers.d/x"), home));
-	assert_null(floor_reach(&a, SV("/etc/hostname"), home));
-	assert_null(floor_reach(&a, SV("/usr"), home));
+	assert_int_equal(count(v, n, path), 1);
+	(void)snprintf(path, sizeof(path), "%s/.aws", f->home);
+	assert_int_equal(count(v, n, path), 1);
+	/* A store behind a link is one under its own name, too. */
+	(void)snprintf(path, sizeof(path), "%s/dots/aws", f->home);
+	assert_int_equal(count(v, n, path), 1);
+	assert_int_equal(count(v, n, f->home), 0);
+	assert_int_equal(count(v, n, "/etc/shadow"), 1);
+	assert_int_equal(count(v, n, "/etc/sudoers.d"), 1);
+	assert_int_equal(count(v, n, "/etc"), 0);
+	assert_int_equal(count(v, n, "/usr"), 0);
+	/* The home that a table states counts as well; the same one once. */
+	homes.stated = home;
+	assert_int_equal(floor_places(&a, homes, &v, &n), 0);
+	assert_int_equal(n, before);
+	homes.stated = SV("/nowhere/home");
+	assert_int_equal(floor_places(&a, homes, &v, &n), 0);
+	assert_int_equal(count(v, n, "/nowhere/home/.ssh"), 1);
+	assert_int_equal(floor_places(&small, homes, &v, &n), -1);
+	fixture_sh(f, "rm -rf .aws dots");
 }
 
 static int setup(void **state)
