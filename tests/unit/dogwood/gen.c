@@ -3,21 +3,33 @@
 
 #include "base/ban.h"
 
-/* Fields: input.u and input.w strings (few values), input.v integers, input.d decimals in different
- * spellings. */
-static const char *const fields[] = { "input.u", "input.v", "input.w", "input.d" };
+/* Fields of the logged and of the request's bag. */
+static const struct {
+	const char *path;
+	char type; /* u string, v Long, d decimal in different spellings, b Bool, e entity */
+} fields[] = { { "input.u", 'u' }, { "input.v", 'v' }, { "input.w", 'u' }, { "input.d", 'd' },
+	{ "input.b", 'b' }, { "input.e", 'e' }, { "input.g.x", 'u' } };
+#define NFIELDS (sizeof(fields) / sizeof(fields[0]))
 static const char *const actions[] = { "A", "B", "C" };
-static const char *const kinds[] = { "request", "response" };
+static const char *const kinds[] = { "request", "response", "error" };
+
+const char *const gen_feature_names[GEN_NFEATURES] = { "formerly", "previous", "since",
+	"negated since", "since of conditions", "nested operators", "negation", "double negation",
+	"exists", "tp join", "bound aggregate", "count", "count of since", "count of values",
+	"count of pairs", "sum", "sum of distinct", "aggregate against request", "variable",
+	"request value", "scope value", "wildcard", "refinement", "error event", "other namespace",
+	"count_within", "sum_within", "count_distinct_within", "bind", "def temporal" };
 
 #define MAX_VARS 8
 struct var {
 	char name[8];
-	char type; /* u string, v Long, d decimal, t Timepoint */
+	char type; /* as in fields, or t: Timepoint */
 };
 struct scope {
 	struct var v[MAX_VARS];
 	unsigned n;
 	unsigned next;
+	unsigned ops; /* temporal operators around */
 };
 
 uint32_t gen_int(struct gen *g, uint32_t n)
@@ -33,20 +45,35 @@ static bool one_in(struct gen *g, uint32_t n)
 	return gen_int(g, n) == 0;
 }
 
-static char field_type(unsigned f)
+static void use(struct gen *g, enum gen_feature f)
 {
-	return f == 1 ? 'v' : f == 3 ? 'd' : 'u';
+	g->used |= UINT64_C(1) << f;
+}
+
+/* A temporal operator begins: the body is drawn with s->ops one higher. */
+static void operator(struct gen *g, struct scope *s, enum gen_feature f)
+{
+	use(g, f);
+	if (s->ops != 0)
+		use(g, GEN_NESTED);
 }
 
 static void literal(struct gen *g, char type, struct buf *b)
 {
 	static const char *const decimals[] = { "decimal(\"1.0\")", "decimal(\"1.00\")",
 		"decimal(\"2.5\")" };
+	static const char *const entities[] = { "N::U::\"a\"", "N::U::\"b\"", "N::R::\"r\"" };
 
-	if (type == 'v')
+	if (type == 'v' && one_in(g, 60))
+		buf_put_c(b, one_in(g, 2) ? "9223372036854775807" : "-9223372036854775808");
+	else if (type == 'v')
 		buf_putf(b, "%u", gen_int(g, 4));
 	else if (type == 'd')
 		buf_put_c(b, decimals[gen_int(g, 3)]);
+	else if (type == 'b')
+		buf_put_c(b, one_in(g, 2) ? "true" : "false");
+	else if (type == 'e')
+		buf_put_c(b, entities[gen_int(g, 3)]);
 	else
 		buf_putf(b, "\"%c\"", 'a' + (int)gen_int(g, 3));
 }
@@ -65,70 +92,129 @@ static const struct var *pick(struct gen *g, const struct scope *s, char type)
 
 static void request(struct gen *g, char type, struct buf *b)
 {
-	if (type == 'v')
-		buf_put_c(b, "context.input.v");
-	else if (type == 'd')
-		buf_put_c(b, "context.input.d");
-	else
-		buf_put_c(b, one_in(g, 6)   ? "principal.id"
-		             : one_in(g, 3) ? "context.input.w"
-		                            : "context.input.u");
+	static const char *const scopes[] = { "principal.id", "principal.tag", "resource.id",
+		"resource.tag", "principal.type" };
+	static const char *const strings[] = { "context.input.u", "context.input.u",
+		"context.input.w", "context.input.g.x" };
+
+	use(g, GEN_REQUEST);
+	if (type == 'u' && one_in(g, 6)) {
+		use(g, GEN_SCOPE);
+		buf_put_c(b, scopes[gen_int(g, 5)]);
+	} else if (type == 'u') {
+		buf_put_c(b, strings[gen_int(g, 4)]);
+	} else if (type == 'e' && one_in(g, 2)) {
+		use(g, GEN_SCOPE);
+		buf_put_c(b, one_in(g, 3) ? "resource" : "principal");
+	} else if (type == 'v' && one_in(g, 8)) {
+		use(g, GEN_SCOPE);
+		buf_put_c(b, "principal.level");
+	} else {
+		buf_putf(b, "context.input.%c", type);
+	}
 }
 
-/* A predicate. must: a variable that it has to bind, or NULL. */
-static void pred(struct gen *g, const struct scope *s, const struct var *must, struct buf *b)
+/* A field of a type, among those that are not used yet; NFIELDS: there is none. */
+static unsigned field_of(struct gen *g, char type, unsigned used)
 {
-	unsigned used = 0, n = gen_int(g, 3) + (must != NULL);
+	unsigned at = gen_int(g, NFIELDS), i, f;
+
+	for (i = 0; i < NFIELDS; i++) {
+		f = (at + i) % (unsigned)NFIELDS;
+		if (fields[f].type == type && (used & 1u << f) == 0)
+			return f;
+	}
+	return NFIELDS;
+}
+
+/* A predicate. must: a variable that it has to bind, or NULL. not: fields that it leaves alone. */
+static void pred_but(
+    struct gen *g, const struct scope *s, const struct var *must, unsigned not, struct buf *b)
+{
+	unsigned used = not, n = gen_int(g, 3) + (must != NULL), k = gen_int(g, 6);
+	bool other = one_in(g, 20);
 	const struct var *v;
 
-	buf_putf(
-	    b, "N::Action::\"%s\"::%s{", actions[gen_int(g, 3)], kinds[gen_int(g, 5) < 3 ? 0 : 1]);
+	if (other)
+		use(g, GEN_OTHER);
+	if (k == 5)
+		use(g, GEN_ERROR);
+	buf_putf(b, "%s::Action::\"%s\"::%s{", other ? "M" : "N", actions[gen_int(g, 3)],
+	    kinds[k < 3   ? 0
+	          : k < 5 ? 1
+	                  : 2]);
 	for (unsigned i = 0; i < n; i++) {
-		unsigned f = gen_int(g, 4);
+		unsigned f = gen_int(g, NFIELDS);
+		bool first = used == not ;
 
 		if (must != NULL && i == 0)
-			f = must->type == 'v' ? 1 : must->type == 'd' ? 3 : gen_int(g, 2) * 2;
-		if ((used & 1u << f) != 0)
+			f = field_of(g, must->type, used);
+		if (f >= NFIELDS || (used & 1u << f) != 0)
 			continue;
-		buf_putf(b, "%s%s: ", used != 0 ? ", " : " ", fields[f]);
+		if (one_in(g, 12)) {
+			use(g, GEN_REFINE);
+			buf_put_c(b, " }{ ");
+		} else {
+			buf_put_c(b, first ? " " : ", ");
+		}
+		buf_putf(b, "%s: ", fields[f].path);
 		used |= 1u << f;
-		v = pick(g, s, field_type(f));
-		if (must != NULL && i == 0)
+		v = pick(g, s, fields[f].type);
+		if (must != NULL && i == 0) {
 			buf_put_c(b, must->name);
-		else if (v != NULL && one_in(g, 3))
+		} else if (v != NULL && one_in(g, 3)) {
+			use(g, GEN_VAR);
 			buf_put_c(b, v->name);
-		else if (one_in(g, 5))
-			buf_put_c(b, "*");
-		else if (gen_int(g, 5) < 3)
-			request(g, field_type(f), b);
-		else
-			literal(g, field_type(f), b);
+		} else if (one_in(g, 5)) {
+			use(g, GEN_WILD);
+			buf_put_c(b, one_in(g, 2) ? "*" : "_");
+		} else if (gen_int(g, 5) < 3) {
+			request(g, fields[f].type, b);
+		} else {
+			literal(g, fields[f].type, b);
+		}
 	}
 	buf_put_c(b, " }");
 }
 
+static void pred(struct gen *g, const struct scope *s, const struct var *must, struct buf *b)
+{
+	pred_but(g, s, must, 0, b);
+}
+
+static unsigned width(struct gen *g)
+{
+	return 1 + gen_int(g, one_in(g, 3) ? 40 : 12);
+}
+
 static void window(struct gen *g, struct buf *b)
 {
-	buf_putf(b, "within %us ", 1 + gen_int(g, one_in(g, 3) ? 40 : 12));
+	/* A minute now and then: units differ. */
+	if (one_in(g, 40))
+		buf_put_c(b, "within 1m ");
+	else
+		buf_putf(b, "within %us ", width(g));
 }
 
 static void term(struct gen *g, const struct scope *s, char type, struct buf *b)
 {
 	const struct var *v = pick(g, s, type);
 
-	if (v != NULL && one_in(g, 2))
+	if (v != NULL && one_in(g, 2)) {
+		use(g, GEN_VAR);
 		buf_put_c(b, v->name);
-	else if (one_in(g, 2))
+	} else if (one_in(g, 2)) {
 		request(g, type, b);
-	else
+	} else {
 		literal(g, type, b);
+	}
 }
 
 static const char *const ops[] = { "==", "!=", "<", "<=", ">", ">=" };
 
 static void compare(struct gen *g, const struct scope *s, struct buf *b)
 {
-	char type = "vvvud"[gen_int(g, 5)];
+	char type = "vvvudbe"[gen_int(g, 7)];
 
 	term(g, s, type, b);
 	buf_putf(b, " %s ", ops[gen_int(g, type == 'v' ? 6 : 2)]);
@@ -155,6 +241,8 @@ static const char *type_name(char type)
 	return type == 'v'   ? "Long"
 	       : type == 'd' ? "decimal"
 	       : type == 't' ? "Timepoint"
+	       : type == 'b' ? "Bool"
+	       : type == 'e' ? "N::U"
 	                     : "String";
 }
 
@@ -162,13 +250,21 @@ static const char *type_name(char type)
 static void binding(
     struct gen *g, struct scope *s, const struct var *v, unsigned depth, struct buf *b)
 {
-	switch (gen_int(g, depth != 0 ? 6 : 1)) {
+	unsigned k = gen_int(g, depth != 0 ? 6 : 1);
+
+	if (k == 0) {
+		pred(g, s, v, b);
+		return;
+	}
+	operator(g, s, k == 4 ? GEN_SINCE_NOT : k == 5 ? GEN_PREVIOUS : GEN_FORMERLY);
+	s->ops++;
+	switch (k) {
 	case 1:
 	case 2:
 		buf_put_c(b, "formerly ");
 		window(g, b);
 		pred(g, s, v, b);
-		return;
+		break;
 	case 3:
 		buf_put_c(b, "formerly ");
 		window(g, b);
@@ -179,7 +275,7 @@ static void binding(
 		cond(g, s, depth - 1, b);
 		s->n--;
 		buf_put_c(b, ")");
-		return;
+		break;
 	case 4:
 		buf_put_c(b, "(!");
 		pred(g, s, NULL, b);
@@ -187,22 +283,88 @@ static void binding(
 		window(g, b);
 		pred(g, s, v, b);
 		buf_put_c(b, ")");
-		return;
-	case 5:
+		break;
+	default:
 		buf_put_c(b, "previous ");
 		window(g, b);
 		pred(g, s, v, b);
-		return;
-	default:
-		pred(g, s, v, b);
+		break;
+	}
+	s->ops--;
+}
+
+/* "formerly within W (P && tp(name))", behind what a macro or an aggregate begins with. */
+static void events_of(
+    struct gen *g, struct scope *s, const struct var *must, const char *tp, struct buf *b)
+{
+	operator(g, s, GEN_FORMERLY);
+	buf_put_c(b, "formerly ");
+	window(g, b);
+	buf_put_c(b, "(");
+	pred(g, s, must, b);
+	buf_putf(b, " && tp(%s))", tp);
+}
+
+static void count_of_timepoints(
+    struct gen *g, struct scope *s, unsigned depth, bool since, struct buf *b)
+{
+	use(g, since ? GEN_COUNT_SINCE : GEN_COUNT);
+	operator(g, s, since ? GEN_SINCE : GEN_FORMERLY);
+	s->ops++;
+	buf_put_c(b, "count for (t9: Timepoint). where (");
+	if (since) {
+		buf_put_c(b, one_in(g, 2) ? "!" : "");
+		pred(g, s, NULL, b);
+		buf_put_c(b, " since ");
+	} else {
+		buf_put_c(b, "formerly ");
+	}
+	window(g, b);
+	buf_put_c(b, "(");
+	pred(g, s, NULL, b);
+	buf_put_c(b, " && tp(t9)");
+	if (one_in(g, 4)) {
+		buf_put_c(b, " && ");
+		cond(g, s, depth > 1 ? 1 : 0, b);
+	}
+	buf_put_c(b, "))");
+	s->ops--;
+}
+
+/* The calls of the default library, or what they stand for. */
+static void macro_aggregate(struct gen *g, struct scope *s, unsigned shape, struct buf *b)
+{
+	unsigned w = width(g);
+	const struct var *v;
+
+	if (shape == 0) {
+		use(g, GEN_M_COUNT);
+		if (g->expand)
+			buf_putf(b, "count for (tm: Timepoint). where (formerly within %us (", w);
+		else
+			buf_putf(b, "count_within(%us, ", w);
+		pred(g, s, NULL, b);
+		buf_put_c(b, g->expand ? " && tp(tm)))" : ")");
 		return;
 	}
+	v = declare(s, shape == 1 ? 'v' : 'u');
+	use(g, shape == 1 ? GEN_M_SUM : GEN_M_DISTINCT);
+	if (!g->expand)
+		buf_putf(b, "%s(%s, %us, ", shape == 1 ? "sum_within" : "count_distinct_within",
+		    v->name, w);
+	else if (shape == 1)
+		buf_putf(b, "sum %s for (%s: Long), (tm: Timepoint). where (formerly within %us (",
+		    v->name, v->name, w);
+	else
+		buf_putf(b, "count for (%s: String). where (formerly within %us ", v->name, w);
+	pred(g, s, v, b);
+	buf_put_c(b, !g->expand ? ")" : shape == 1 ? " && tp(tm)))" : ")");
 }
 
 /* An aggregate, as it stands in parentheses. */
 static void aggregate(struct gen *g, struct scope *s, unsigned depth, struct buf *b)
 {
-	unsigned n = s->n, shape = gen_int(g, 7);
+	unsigned n = s->n, shape = gen_int(g, 10);
 	struct scope save = *s;
 	struct var *v, *t;
 
@@ -210,43 +372,28 @@ static void aggregate(struct gen *g, struct scope *s, unsigned depth, struct buf
 		shape = 0;
 	buf_put_c(b, "(");
 	if (shape <= 2) {
-		buf_put_c(b, "count for (t9: Timepoint). where (");
-		if (shape == 2) {
-			buf_put_c(b, one_in(g, 2) ? "!" : "");
-			pred(g, s, NULL, b);
-			buf_put_c(b, " since ");
-		} else {
-			buf_put_c(b, "formerly ");
-		}
-		window(g, b);
-		buf_put_c(b, "(");
-		pred(g, s, NULL, b);
-		buf_put_c(b, " && tp(t9)");
-		if (one_in(g, 4)) {
-			buf_put_c(b, " && ");
-			cond(g, s, depth > 1 ? 1 : 0, b);
-		}
-		buf_put_c(b, "))");
+		count_of_timepoints(g, s, depth, shape == 2, b);
 	} else if (shape <= 4) {
-		v = declare(s, "uvd"[gen_int(g, 3)]);
+		v = declare(s, "uvdbe"[gen_int(g, 5)]);
+		use(g, GEN_DISTINCT);
 		buf_putf(b, "count for (%s: %s). where (", v->name, type_name(v->type));
 		binding(g, s, v, depth, b);
 		buf_put_c(b, ")");
 	} else if (shape == 5) {
 		v = declare(s, 'v');
-		buf_putf(b, "sum %s for (%s: Long), (t8: Timepoint). where (formerly ", v->name,
-		    v->name);
-		window(g, b);
-		buf_put_c(b, "(");
-		pred(g, s, v, b);
-		buf_put_c(b, " && tp(t8)))");
-	} else {
+		use(g, GEN_SUM);
+		buf_putf(b, "sum %s for (%s: Long), (t8: Timepoint). where (", v->name, v->name);
+		events_of(g, s, v, "t8", b);
+		buf_put_c(b, ")");
+	} else if (shape == 6) {
 		v = declare(s, 'v');
 		s->n++;
 		t = declare(s, 'u');
 		s->n--;
+		use(g, GEN_SUM_SET);
 		buf_putf(b, "sum %s for (%s: Long)", v->name, v->name);
 		if (one_in(g, 2)) {
+			operator(g, s, GEN_FORMERLY);
 			buf_putf(b, ", (%s: String). where (formerly ", t->name);
 			window(g, b);
 			buf_putf(b, "N::Action::\"%s\"::request{ input.v: %s, input.u: %s })",
@@ -256,6 +403,15 @@ static void aggregate(struct gen *g, struct scope *s, unsigned depth, struct buf
 			binding(g, s, v, depth, b);
 			buf_put_c(b, ")");
 		}
+	} else if (shape == 7) {
+		operator(g, s, GEN_FORMERLY);
+		use(g, GEN_PAIRS);
+		buf_put_c(b, "count for (p1: String), (p2: Long). where (formerly ");
+		window(g, b);
+		buf_putf(b, "N::Action::\"%s\"::%s{ input.v: p2, input.%c: p1 })",
+		    actions[gen_int(g, 3)], kinds[gen_int(g, 3)], one_in(g, 2) ? 'u' : 'w');
+	} else {
+		macro_aggregate(g, s, one_in(g, 3) ? 0 : 1 + gen_int(g, 2), b);
 	}
 	buf_put_c(b, ")");
 	*s = save;
@@ -264,15 +420,17 @@ static void aggregate(struct gen *g, struct scope *s, unsigned depth, struct buf
 
 static void exists(struct gen *g, struct scope *s, unsigned depth, struct buf *b)
 {
-	struct var *v = declare(s, "uuvd"[gen_int(g, 4)]);
+	struct var *v = declare(s, "uuvdbe"[gen_int(g, 6)]);
 	unsigned more = gen_int(g, 3);
 
 	if (s->n == MAX_VARS) {
 		pred(g, s, NULL, b);
 		return;
 	}
+	use(g, GEN_EXISTS);
 	if (one_in(g, 4)) {
 		v->type = 'v';
+		use(g, GEN_BIND_AGG);
 		buf_putf(b, "(exists (%s: Long). (", v->name);
 		aggregate(g, s, depth, b);
 		buf_putf(b, " == %s", v->name);
@@ -289,15 +447,156 @@ static void exists(struct gen *g, struct scope *s, unsigned depth, struct buf *b
 	buf_put_c(b, "))");
 }
 
+/* Two patterns at one timepoint. */
+static void same_timepoint(struct gen *g, struct scope *s, struct buf *b)
+{
+	bool not = one_in(g, 4);
+
+	use(g, GEN_TP_JOIN);
+	buf_put_c(b, "(exists (t7: Timepoint). (");
+	events_of(g, s, NULL, "t7", b);
+	buf_put_c(b, " && ");
+	if (not )
+		buf_put_c(b, "!(");
+	operator(g, s, GEN_FORMERLY);
+	buf_put_c(b, "formerly ");
+	window(g, b);
+	buf_put_c(b, "(");
+	pred(g, s, NULL, b);
+	buf_put_c(b, not ? " && tp(t7)))))" : " && tp(t7))))");
+}
+
+/* Macros of the policy's own and `bind`. */
+static void macro_cond(struct gen *g, struct scope *s, unsigned depth, struct buf *b)
+{
+	unsigned w = width(g), k = s->n + 1 < MAX_VARS ? gen_int(g, 4) : gen_int(g, 3);
+	struct var *v;
+
+	use(g, k == 3 ? GEN_M_BIND : GEN_M_OWN);
+	switch (k) {
+	case 0:
+		buf_put_c(b, g->expand ? "(formerly " : "(seen(");
+		if (g->expand)
+			buf_putf(b, "within %us ", w);
+		pred(g, s, NULL, b);
+		if (!g->expand)
+			buf_putf(b, ", %us)", w);
+		buf_put_c(b, ")");
+		return;
+	case 1:
+		if (g->expand)
+			buf_putf(b, "(exists (tk: Timepoint). (formerly within %us (", w);
+		else
+			buf_put_c(b, "(twice(");
+		pred(g, s, NULL, b);
+		if (g->expand)
+			buf_putf(b, " && tp(tk)) && formerly within %us (", w);
+		else
+			buf_put_c(b, ", ");
+		pred(g, s, NULL, b);
+		if (g->expand)
+			buf_put_c(b, " && tp(tk))))");
+		else
+			buf_putf(b, ", %us))", w);
+		return;
+	case 2:
+		buf_put_c(b, g->expand ? "(" : "(narrow(");
+		pred_but(g, s, NULL, 1u << 2, b);
+		buf_put_c(b, g->expand ? "{ input.w: " : ", ");
+		request(g, 'u', b);
+		buf_put_c(b, g->expand ? " })" : "))");
+		return;
+	default:
+		v = declare(s, 'v');
+		if (g->expand)
+			buf_putf(b, "(exists (%s: Long). (", v->name);
+		else
+			buf_putf(b, "(bind(%s, ", v->name);
+		aggregate(g, s, depth, b);
+		if (g->expand)
+			buf_putf(b, " == %s && ", v->name);
+		else
+			buf_put_c(b, ", ");
+		s->n++;
+		buf_putf(b, "%s %s ", v->name, ops[gen_int(g, 6)]);
+		term(g, s, 'v', b);
+		s->n--;
+		buf_put_c(b, "))");
+		return;
+	}
+}
+
+/* "OP within W (body)" */
+static void unary(struct gen *g, struct scope *s, bool previous, unsigned depth, struct buf *b)
+{
+	operator(g, s, previous ? GEN_PREVIOUS : GEN_FORMERLY);
+	s->ops++;
+	buf_put_c(b, previous ? "(previous " : "(formerly ");
+	window(g, b);
+	buf_put_c(b, "(");
+	cond(g, s, depth - 1, b);
+	buf_put_c(b, "))");
+	s->ops--;
+}
+
+static void since(struct gen *g, struct scope *s, unsigned shape, unsigned depth, struct buf *b)
+{
+	operator(g, s, shape == 0 ? GEN_SINCE_NOT : shape == 1 ? GEN_SINCE : GEN_SINCE_COND);
+	s->ops++;
+	buf_put_c(b, shape == 0 ? "(!" : shape == 1 ? "(" : "((");
+	if (shape == 2)
+		cond(g, s, depth - 1, b);
+	else
+		pred(g, s, NULL, b);
+	buf_put_c(b, shape == 2 ? ") since " : " since ");
+	window(g, b);
+	if (shape == 2) {
+		buf_put_c(b, "(");
+		cond(g, s, depth - 1, b);
+		buf_put_c(b, ")");
+	} else {
+		pred(g, s, NULL, b);
+	}
+	buf_put_c(b, ")");
+	s->ops--;
+}
+
+static void once(struct gen *g, struct scope *s, unsigned depth, struct buf *b)
+{
+	bool not = one_in(g, 4);
+
+	operator(g, s, GEN_FORMERLY);
+	if (not )
+		use(g, GEN_NOT);
+	s->ops++;
+	buf_put_c(b, not ? "!(formerly " : "(formerly ");
+	window(g, b);
+	if (one_in(g, 3)) {
+		buf_put_c(b, "(");
+		pred(g, s, NULL, b);
+		buf_put_c(b, " && ");
+		cond(g, s, depth - 1, b);
+		buf_put_c(b, ")");
+	} else {
+		pred(g, s, NULL, b);
+	}
+	buf_put_c(b, ")");
+	s->ops--;
+}
+
 static void cond(struct gen *g, struct scope *s, unsigned depth, struct buf *b)
 {
-	unsigned k = gen_int(g, depth != 0 ? 14 : 3);
+	unsigned k = gen_int(g, depth != 0 ? 18 : 3);
 
 	switch (k) {
 	case 0:
 		compare(g, s, b);
 		return;
 	case 1:
+		if (one_in(g, 4)) {
+			use(g, GEN_NOT_NOT);
+			buf_put_c(b, "!");
+		}
 		buf_put_c(b, "!");
 		pred(g, s, NULL, b);
 		return;
@@ -306,57 +605,16 @@ static void cond(struct gen *g, struct scope *s, unsigned depth, struct buf *b)
 		return;
 	case 3:
 	case 4:
-		buf_put_c(b, one_in(g, 4) ? "!(formerly " : "(formerly ");
-		window(g, b);
-		if (one_in(g, 3)) {
-			buf_put_c(b, "(");
-			pred(g, s, NULL, b);
-			buf_put_c(b, " && ");
-			cond(g, s, depth - 1, b);
-			buf_put_c(b, "))");
-			return;
-		}
-		pred(g, s, NULL, b);
-		buf_put_c(b, ")");
+		once(g, s, depth, b);
 		return;
 	case 5:
-		buf_put_c(b, "(formerly ");
-		window(g, b);
-		buf_put_c(b, "(");
-		cond(g, s, depth - 1, b);
-		buf_put_c(b, "))");
-		return;
 	case 6:
-		buf_put_c(b, "(previous ");
-		window(g, b);
-		buf_put_c(b, "(");
-		cond(g, s, depth - 1, b);
-		buf_put_c(b, "))");
+		unary(g, s, k == 6, depth, b);
 		return;
 	case 7:
-		buf_put_c(b, "(!");
-		pred(g, s, NULL, b);
-		buf_put_c(b, " since ");
-		window(g, b);
-		pred(g, s, NULL, b);
-		buf_put_c(b, ")");
-		return;
 	case 8:
-		buf_put_c(b, "(");
-		pred(g, s, NULL, b);
-		buf_put_c(b, " since ");
-		window(g, b);
-		pred(g, s, NULL, b);
-		buf_put_c(b, ")");
-		return;
 	case 9:
-		buf_put_c(b, "((");
-		cond(g, s, depth - 1, b);
-		buf_put_c(b, ") since ");
-		window(g, b);
-		buf_put_c(b, "(");
-		cond(g, s, depth - 1, b);
-		buf_put_c(b, "))");
+		since(g, s, k - 7, depth, b);
 		return;
 	case 10:
 		exists(g, s, depth, b);
@@ -365,13 +623,25 @@ static void cond(struct gen *g, struct scope *s, unsigned depth, struct buf *b)
 	case 12:
 		aggregate(g, s, depth, b);
 		buf_putf(b, " %s ", ops[gen_int(g, 6)]);
-		if (one_in(g, 4))
+		if (one_in(g, 4)) {
+			use(g, GEN_AGG_REQUEST);
 			buf_put_c(b, "context.input.v");
-		else
+		} else {
 			buf_putf(b, "%u", gen_int(g, 4));
+		}
+		return;
+	case 13:
+		same_timepoint(g, s, b);
+		return;
+	case 14:
+		macro_cond(g, s, depth, b);
 		return;
 	default:
-		buf_put_c(b, one_in(g, 4) ? "!(" : "(");
+		if (one_in(g, 4)) {
+			use(g, GEN_NOT);
+			buf_put_c(b, "!");
+		}
+		buf_put_c(b, "(");
 		cond(g, s, depth - 1, b);
 		buf_put_c(b, " && ");
 		cond(g, s, depth - 1, b);
@@ -380,66 +650,216 @@ static void cond(struct gen *g, struct scope *s, unsigned depth, struct buf *b)
 	}
 }
 
+static void leaf(struct gen *g, uint64_t *used, struct buf *out)
+{
+	struct scope s = { 0 };
+
+	g->used = 0;
+	buf_put_c(out, "temporal { ");
+	cond(g, &s, 1 + gen_int(g, 3), out);
+	buf_put_c(out, " }");
+	*used = g->used;
+}
+
+unsigned gen_leaves(enum gen_form f)
+{
+	return f == GEN_WHEN || f == GEN_UNLESS || f == GEN_CEDAR ? 1 : 2;
+}
+
+void gen_rule(struct gen *g, const char *id, struct gen_rule *r, struct buf *out)
+{
+	static const struct {
+		const char *before, *between, *after;
+	} forms[GEN_NFORMS] = {
+		[GEN_WHEN] = { "when ", "", "" },
+		[GEN_UNLESS] = { "unless ", "", "" },
+		[GEN_BOTH] = { "when { ", " && !(", ") }" },
+		[GEN_EITHER] = { "when { ", " || ", " }" },
+		[GEN_TWO] = { "when ", " unless ", "" },
+		[GEN_CEDAR] = { "when { context.input.v > 1 } when ", "", "" },
+		[GEN_IF] = { "when { if ", " then ", " else false }" },
+	};
+
+	*r = (struct gen_rule){ .forbid = one_in(g, 2) };
+	r->form = one_in(g, 2) ? GEN_WHEN : (enum gen_form)gen_int(g, GEN_NFORMS);
+	r->action = one_in(g, 3) ? actions[gen_int(g, 3)] : NULL;
+	buf_putf(out, "@id(\"%s\")\n%s (principal, action", id, r->forbid ? "forbid" : "permit");
+	if (r->action != NULL)
+		buf_putf(out, " == N::Action::\"%s\"", r->action);
+	buf_putf(out, ", resource) %s", forms[r->form].before);
+	leaf(g, &r->used[0], out);
+	if (gen_leaves(r->form) == 2) {
+		buf_put_c(out, forms[r->form].between);
+		leaf(g, &r->used[1], out);
+	}
+	buf_put_c(out, forms[r->form].after);
+	buf_put_c(out, ";\n");
+}
+
+void gen_defs(const struct gen *g, struct buf *out)
+{
+	if (g->expand)
+		return;
+	buf_put_c(out,
+	    "def temporal seen(?p, ?w) { formerly within ?w ?p };\n"
+	    "def temporal twice(?p, ?q, ?w) { exists ($k: Timepoint). (formerly within ?w "
+	    "(?p && tp($k)) && formerly within ?w (?q && tp($k))) };\n"
+	    "def temporal narrow(?p, ?x) { ?p{ input.w: ?x } };\n");
+}
+
 void gen_policy(struct gen *g, unsigned rules, struct buf *out)
 {
-	for (unsigned i = 0; i < rules; i++) {
-		struct scope s = { 0 };
+	uint64_t used;
 
-		buf_putf(out, "@id(\"r%u\")\n%s (principal, action, resource) when temporal { ", i,
+	gen_defs(g, out);
+	for (unsigned i = 0; i < rules; i++) {
+		buf_putf(out, "@id(\"r%u\")\n%s (principal, action, resource) when ", i,
 		    one_in(g, 2) ? "permit" : "forbid");
-		cond(g, &s, 1 + gen_int(g, 3), out);
-		buf_put_c(out, " };\n");
+		leaf(g, &used, out);
+		buf_put_c(out, ";\n");
 	}
 }
 
-static struct dw_val a_field(struct gen *g, unsigned f)
+bool gen_rule_about(const struct gen_rule *r, const struct dw_event *e)
+{
+	return r->action == NULL ||
+	       (sv_eq(e->ns, SV("N::Action")) && sv_eq(e->id, sv_c(r->action)));
+}
+
+int gen_rule_holds(const struct gen_rule *r, const bool *v, const struct dw_event *e)
+{
+	static const sv path[] = { SV_INIT("input"), SV_INIT("v") };
+	const struct dw_val *n;
+
+	if (!gen_rule_about(r, e))
+		return 0;
+	switch (r->form) {
+	case GEN_UNLESS:
+		return !v[0];
+	case GEN_BOTH:
+	case GEN_TWO:
+		return v[0] && !v[1];
+	case GEN_EITHER:
+		return v[0] || v[1];
+	case GEN_CEDAR:
+		n = dw_walk(&e->context, path, 2);
+		if (n == NULL)
+			return -1;
+		return n->u.i > 1 && v[0];
+	case GEN_IF:
+		return v[0] && v[1];
+	case GEN_WHEN:
+	case GEN_NFORMS:
+		break;
+	}
+	return v[0];
+}
+
+static struct dw_val a_field(struct gen *g, char type)
 {
 	static const char *const strings[] = { "a", "b", "c" }, *const decimals[] = { "1.0", "1.00",
 		"2.5" };
 
-	if (f == 1)
+	switch (type) {
+	case 'v':
+		if (one_in(g, 200))
+			return dw_int(one_in(g, 2) ? INT64_MAX : INT64_MIN);
 		return dw_int(gen_int(g, 4));
-	if (f == 3)
+	case 'd':
 		return dw_decimal(sv_c(decimals[gen_int(g, 3)]));
-	return dw_str(sv_c(strings[gen_int(g, 3)]));
+	case 'b':
+		return dw_bool(one_in(g, 2));
+	case 'e':
+		return one_in(g, 4) ? dw_ent(SV("N::R"), SV("r"))
+		                    : dw_ent(SV("N::U"), sv_c(strings[gen_int(g, 2)]));
+	default:
+		return dw_str(sv_c(strings[gen_int(g, 3)]));
+	}
 }
 
 static struct dw_val bag(struct gen *g, struct arena *a, struct dw_rec *outer)
 {
-	static const char *const names[] = { "u", "v", "w", "d" };
-	struct dw_rec in = dw_rec_in(a);
+	static const char names[] = "uvwdbe";
+	struct dw_rec in = dw_rec_in(a), inner = dw_rec_in(a);
 
-	for (unsigned f = 0; f < 4; f++) {
+	for (unsigned f = 0; f < sizeof(names) - 1; f++) {
+		/* A field is missing now and then, or of another type than elsewhere. */
 		if (!one_in(g, 12))
-			dw_rec_add(&in, sv_c(names[f]), a_field(g, f));
+			dw_rec_add(&in, (sv){ &names[f], 1 },
+			    a_field(g, one_in(g, 60) ? 'v' : fields[f].type));
+	}
+	if (!one_in(g, 6)) {
+		if (!one_in(g, 12))
+			dw_rec_add(&inner, SV("x"), a_field(g, 'u'));
+		dw_rec_add(&in, SV("g"), dw_rec_val(&inner));
 	}
 	dw_rec_add(outer, SV("input"), dw_rec_val(&in));
 	return dw_rec_val(outer);
 }
 
+/* Attributes of principal and resource for principal.tag and the like; now and then none. */
+static void entities(struct gen *g, struct arena *a, struct dw_event *e)
+{
+	struct dw_entity *x = ARENA_VEC(a, struct dw_entity, 2);
+
+	if (x == NULL || one_in(g, 4))
+		return;
+	for (unsigned i = 0; i < 2; i++) {
+		struct dw_rec attrs = dw_rec_in(a);
+
+		x[i].uid = i == 0 ? e->principal : e->resource;
+		if (!one_in(g, 4))
+			dw_rec_add(&attrs, SV("tag"), a_field(g, 'u'));
+		if (!one_in(g, 4))
+			dw_rec_add(&attrs, SV("level"), a_field(g, 'v'));
+		if (one_in(g, 8))
+			dw_rec_add(&attrs, SV("id"), a_field(g, 'u'));
+		x[i].attrs = dw_rec_val(&attrs);
+	}
+	e->ents = x;
+	e->nents = 2;
+}
+
 struct dw_event *gen_trace(struct gen *g, struct arena *a, size_t n, bool back, bool pins)
 {
-	static const char *const who[] = { "a", "b" };
+	static const char *const who[] = { "a", "b" }, *const spelled[] = { "1.0", "1.00" };
 	struct dw_event *v = ARENA_VEC(a, struct dw_event, n);
-	int64_t ts = 100;
+	int64_t ts = one_in(g, 50) ? INT64_MAX - 2000 : one_in(g, 50) ? INT64_MIN + 2000 : 100;
 
 	for (size_t i = 0; v != NULL && i < n; i++) {
 		struct dw_rec logged = dw_rec_in(a), ctx = dw_rec_in(a);
-		const char *p = who[pins ? gen_int(g, 2) : 0];
+		const char *p = who[pins ? gen_int(g, 2) : 0], *s = who[gen_int(g, 2)];
+		bool low = one_in(g, 2);
 
 		ts += gen_int(g, one_in(g, 10) ? 30 : 5);
 		if (back && one_in(g, 6))
 			ts -= gen_int(g, 12);
-		v[i].ns = SV("N::Action");
+		v[i].ns = one_in(g, 16) ? SV("M::Action") : SV("N::Action");
 		v[i].id = sv_c(actions[gen_int(g, 3)]);
-		v[i].kind = sv_c(kinds[gen_int(g, 5) < 3 ? 0 : 1]);
+		v[i].kind = sv_c(kinds[gen_int(g, 2) == 0 ? 0 : gen_int(g, 3)]);
 		v[i].ts = ts;
 		v[i].principal = (struct dw_uid){ SV("N::U"), sv_c(p) };
 		v[i].resource = (struct dw_uid){ SV("N::R"), SV("r") };
-		if (pins)
-			dw_rec_add(&logged, SV("callerPrincipal"), dw_ent(SV("N::U"), sv_c(p)));
+		entities(g, a, &v[i]);
+		/* A request has every pinned field, and its context says the same; decimals may be
+		 * spelled differently. Other events may lack one. */
+		if (pins) {
+			bool whole = sv_eq(v[i].kind, SV("request"));
+
+			if (whole || !one_in(g, 12))
+				dw_rec_add(
+				    &logged, SV("callerPrincipal"), dw_ent(SV("N::U"), sv_c(p)));
+			if (whole || !one_in(g, 12))
+				dw_rec_add(&logged, SV("sessionId"), dw_str(sv_c(s)));
+			if (whole || !one_in(g, 12))
+				dw_rec_add(&logged, SV("key"),
+				    dw_decimal(low ? SV("0.5") : sv_c(spelled[gen_int(g, 2)])));
+			dw_rec_add(&ctx, SV("sessionId"), dw_str(sv_c(s)));
+			dw_rec_add(&ctx, SV("key"),
+			    dw_decimal(low ? SV("0.50") : sv_c(spelled[gen_int(g, 2)])));
+		}
 		v[i].logged = bag(g, a, &logged);
-		v[i].context = one_in(g, 3) ? v[i].logged : bag(g, a, &ctx);
+		v[i].context = !pins && one_in(g, 3) ? v[i].logged : bag(g, a, &ctx);
 	}
 	return v;
 }
