@@ -40,7 +40,7 @@ static int snapshot(struct dogwood_engine *e, struct box_err *err)
 	if (rc == 0 && snap.older != 0)
 		rc = wal_prune(e->wal, snap.older, &base, err);
 	eng_set_unref(like);
-	(void)pthread_mutex_lock(&e->lock);
+	eng_lock(e);
 	e->snapping = false;
 	if (rc == 0 && snap.found)
 		e->snap_offset = snap.offset;
@@ -55,7 +55,7 @@ static void *helper(void *arg)
 	struct dogwood_engine *e = arg;
 	struct box_err err;
 
-	(void)pthread_mutex_lock(&e->lock);
+	eng_lock(e);
 	while (!e->stop) {
 		if (!work_due(e)) {
 			(void)pthread_cond_wait(&e->wake, &e->lock);
@@ -64,9 +64,9 @@ static void *helper(void *arg)
 		if (wal_wants_spare(e->wal)) {
 			bool bad;
 
-			(void)pthread_mutex_unlock(&e->lock);
+			eng_unlock(e);
 			bad = wal_prepare(e->wal, &err) < 0;
-			(void)pthread_mutex_lock(&e->lock);
+			eng_lock(e);
 			/* Not again and again on a full disk: at the next submit. */
 			if (bad && !e->stop)
 				(void)pthread_cond_wait(&e->wake, &e->lock);
@@ -75,7 +75,7 @@ static void *helper(void *arg)
 			(void)snapshot(
 			    e, &err); /* the next one is due after as many events again */
 	}
-	(void)pthread_mutex_unlock(&e->lock);
+	eng_unlock(e);
 	return NULL;
 }
 
@@ -99,10 +99,10 @@ void eng_help(struct dogwood_engine *e)
 
 void eng_help_stop(struct dogwood_engine *e)
 {
-	(void)pthread_mutex_lock(&e->lock);
+	eng_lock(e);
 	e->stop = true;
 	(void)pthread_cond_broadcast(&e->wake);
-	(void)pthread_mutex_unlock(&e->lock);
+	eng_unlock(e);
 	if (e->has_helper)
 		(void)pthread_join(e->helper, NULL);
 	e->has_helper = false;
@@ -113,13 +113,13 @@ int dogwood_engine_checkpoint(dogwood_engine *e, struct dogwood_error *err)
 	struct box_err b = { 0 };
 	int rc = 0;
 
-	(void)pthread_mutex_lock(&e->lock);
+	eng_lock(e);
 	while (e->snapping)
 		(void)pthread_cond_wait(&e->wake, &e->lock);
 	if (eng_check(e, err) < 0)
 		rc = -1;
 	else if (e->wal != NULL && e->st.set != NULL && snapshot(e, &b) < 0)
 		rc = eng_error_auto(err, &b);
-	(void)pthread_mutex_unlock(&e->lock);
+	eng_unlock(e);
 	return rc;
 }

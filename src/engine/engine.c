@@ -40,7 +40,7 @@ void eng_break(struct dogwood_engine *e, const struct box_err *why)
 		return;
 	e->broken = true;
 	e->why = *why;
-	atomic_store(&e->failed, true);
+	eng_fail_waiting(e);
 }
 
 int eng_check(const struct dogwood_engine *e, struct dogwood_error *err)
@@ -255,11 +255,11 @@ int dogwood_engine_close(dogwood_engine *e, struct dogwood_error *err)
 		err = &here;
 	if (dogwood_engine_sync(e, err) < 0)
 		rc = -1;
-	(void)pthread_mutex_lock(&e->lock);
+	eng_lock(e);
 	if (rc == 0 && e->wal != NULL)
 		rc = eng_wait_durable(e, e->st.next, err);
 	else
-		(void)pthread_mutex_unlock(&e->lock);
+		eng_unlock(e);
 	engine_free(e);
 	return rc;
 }
@@ -275,7 +275,7 @@ int dogwood_engine_status(dogwood_engine *e, struct dogwood_status *out, struct 
 		    &b, BOX_ECONFIG, 0, "status: set size to sizeof(struct dogwood_status)");
 		return eng_error_auto(err, &b);
 	}
-	(void)pthread_mutex_lock(&e->lock);
+	eng_lock(e);
 	st.size = out->size;
 	st.installed = e->st.set != NULL;
 	st.poisoned = e->broken;
@@ -292,7 +292,7 @@ int dogwood_engine_status(dogwood_engine *e, struct dogwood_status *out, struct 
 	st.syncs = e->wal != NULL ? wal_syncs(e->wal) : 0;
 	st.replayed = e->replayed;
 	st.cut_bytes = e->cut_bytes;
-	(void)pthread_mutex_unlock(&e->lock);
+	eng_unlock(e);
 	memcpy(out, &st, st.size);
 	return 0;
 }

@@ -35,6 +35,29 @@ struct eng_wait {
 	uint64_t need;
 };
 
+/* One thread that waits, on its stack. Nobody else touches it after `state` is CALL_DONE. */
+struct eng_call {
+	/* What to submit; NULL: only waits. */
+	const dogwood_event *ev;
+	sv token;
+	struct eng_verdict *v;
+	struct dogwood_error *err;
+
+	uint64_t need;   /* it may leave when so many records are durable */
+	bool undeclared; /* a decision about an action that the schema does not have */
+	bool stored;     /* the event was accepted */
+	int rc;
+	bool out; /* of the lists: its state becomes CALL_DONE soon. Under the lock */
+	_Atomic uint32_t state;
+	struct eng_call *next;
+};
+
+enum { CALL_SENT, CALL_ASLEEP, CALL_DRIVE, CALL_DONE };
+
+struct eng_calls {
+	struct eng_call *head, **tail;
+};
+
 struct dogwood_engine {
 	/* Held during a policy change, before the lock: the set cannot change under it. */
 	pthread_mutex_t change;
@@ -56,14 +79,17 @@ struct dogwood_engine {
 	bool broken;
 	struct box_err why; /* of broken */
 
-	/* flush.c */
+	/* flush.c: threads that wait. A call is in one of these lists, except inbox all under the
+	 * lock: inbox (nobody has looked at it yet), waiting (needs the next write), flying
+	 * (needs the one under way), done (its owner is told when the lock is given up). */
+	_Atomic(struct eng_call *) inbox; /* newest first */
+	atomic_bool collecting;           /* somebody is about to empty it */
+	struct eng_calls waiting, flying, done;
 	bool flushing;
-	uint32_t flight;   /* number of the write under way, or of the last one */
-	uint64_t fly_upto; /* records it covers */
-	_Atomic uint32_t landed[2];
-	unsigned sleepers[2]; /* at least as many as sleep on each */
+	uint64_t fly_upto; /* the synced write under way covers records below it; else 0 */
 	_Atomic uint64_t durable;
-	_Atomic bool failed; /* broken, for those who look without the lock */
+
+	/* loop.c */
 	struct eng_wait *queue;
 	size_t q_head, q_n, q_cap;
 	size_t q_out; /* called back at this moment */
@@ -105,14 +131,30 @@ int eng_open_io(const struct dogwood_options *o, const struct eng_io *io, dogwoo
 int eng_change(struct dogwood_engine *e, struct eng_set *set, const int32_t *map, int64_t ts,
     struct dogwood_installed *out, struct dogwood_error *err);
 
+/* submit.c */
+
+/* Stamp, step, judge and append the event of a call: fills in c->need and what follows it. -1
+ * with c->err set. Under the lock. */
+int eng_accept(struct dogwood_engine *e, struct eng_call *c);
+/* What a call is told whose action is not in the schema. Returns -1. */
+int eng_undeclared(const dogwood_event *ev, struct dogwood_error *err);
+
 /* flush.c */
 
+/* Taking and giving up the lock. Giving it up tells those whose calls are done and sees that
+ * somebody writes when somebody waits. Who changes nothing in the lists may use the mutex. */
+void eng_lock(struct dogwood_engine *e);
+void eng_unlock(struct dogwood_engine *e);
+/* Submit and wait. The lock is not held. */
+int eng_call(struct dogwood_engine *e, struct eng_call *c);
 /* Wait until records below `upto` are durable, leading a write when nobody does. The lock is
  * held on entry and released on return. */
 int eng_wait_durable(struct dogwood_engine *e, uint64_t upto, struct dogwood_error *err);
 /* Write what is pending without a sync. The lock is held, given up meanwhile, and held on
  * return. */
 int eng_write_out(struct dogwood_engine *e, struct dogwood_error *err);
+/* All calls that wait for a next write have failed: there is none. Under the lock. */
+void eng_fail_waiting(struct dogwood_engine *e);
 
 /* background.c, snapshot.c */
 

@@ -1,11 +1,17 @@
-/* Group commit. Whoever needs the disk and finds nobody writing leads: it takes everything
- * appended so far, writes and syncs it without the lock, and wakes those it covered. Those who
- * come meanwhile append and wait for the next write, which one of them leads.
+/* Group commit, and how threads wait for it.
  *
- * Waiters sleep on one of two words, by the parity of the write that covers them, so that a
- * finished write wakes its own and one leader for the next, and nobody for nothing. A woken
- * waiter looks at the durable mark and leaves without taking the lock: with many callers the
- * lock would be what they wait for. */
+ * Whoever needs the disk and finds nobody writing leads: it takes everything appended so far,
+ * writes and syncs it without the lock, and tells those it covered. Those who come meanwhile
+ * append and wait for the next write, which one of them leads.
+ *
+ * Appending needs the lock, and with many callers the lock would be what they wait for: each would
+ * sleep once for it and once more for the disk. So a caller puts its call into the inbox without
+ * the lock, and one of them - the collector - accepts all that are there, in the order they came.
+ * The others sleep once, until their verdicts may leave. What keeps this going:
+ *   - when there is something in the inbox, somebody is collecting or about to: the collector
+ *     looks again after it has said that it no longer is;
+ *   - when a call is waiting, somebody is writing, or the first of those that wait has been told
+ *     to drive (eng_unlock sees to it). */
 #include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -16,75 +22,208 @@
 
 #include "base/ban.h"
 
-static void sleep_on(_Atomic uint32_t *word, uint32_t seen)
+static void list_add(struct eng_calls *l, struct eng_call *c)
 {
-	/* Woken for nothing, or the word had changed: the caller looks again in any case. */
-	(void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+	c->next = NULL;
+	if (l->head == NULL)
+		l->tail = &l->head;
+	*l->tail = c;
+	l->tail = &c->next;
 }
 
-/* Under the lock. A waiter that has given up the lock and not yet fallen asleep sees the changed
- * word. */
-static void wake_up(struct dogwood_engine *e, uint32_t parity, int n)
+static struct eng_call *list_take(struct eng_calls *l)
 {
-	(void)atomic_fetch_add(&e->landed[parity], 1);
-	if (e->sleepers[parity] == 0)
-		return;
-	(void)syscall(SYS_futex, &e->landed[parity], FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
-	e->sleepers[parity] -=
-	    n < 0 || (unsigned)n > e->sleepers[parity] ? e->sleepers[parity] : (unsigned)n;
+	struct eng_call *c = l->head;
+
+	l->head = NULL;
+	return c;
+}
+
+/* Set another thread's state and wake it when it sleeps. It may be gone when this returns. */
+static void tell(struct eng_call *c, uint32_t state)
+{
+	if (atomic_exchange(&c->state, state) == CALL_ASLEEP)
+		(void)syscall(SYS_futex, &c->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* Until told to drive, or that it is done. */
+static uint32_t listen_for(struct eng_call *c)
+{
+	for (;;) {
+		uint32_t s = atomic_load(&c->state), sent = CALL_SENT;
+
+		if (s == CALL_DRIVE || s == CALL_DONE)
+			return s;
+		/* Woken for nothing, or told just now: the loop looks again in any case. */
+		if (s == CALL_ASLEEP ||
+		    atomic_compare_exchange_strong(&c->state, &sent, CALL_ASLEEP))
+			(void)syscall(
+			    SYS_futex, &c->state, FUTEX_WAIT_PRIVATE, CALL_ASLEEP, NULL, NULL, 0);
+	}
+}
+
+static void set_done(struct dogwood_engine *e, struct eng_call *c, int rc)
+{
+	c->rc = rc;
+	c->out = true;
+	list_add(&e->done, c);
+}
+
+void eng_lock(struct dogwood_engine *e)
+{
+	(void)pthread_mutex_lock(&e->lock);
+}
+
+void eng_unlock(struct dogwood_engine *e)
+{
+	struct eng_call *c = list_take(&e->done), *next;
+
+	if (e->waiting.head != NULL && !e->flushing &&
+	    atomic_load(&e->waiting.head->state) != CALL_DRIVE)
+		tell(e->waiting.head, CALL_DRIVE);
+	(void)pthread_mutex_unlock(&e->lock);
+	for (; c != NULL; c = next) {
+		next = c->next;
+		tell(c, CALL_DONE);
+	}
+}
+
+void eng_fail_waiting(struct dogwood_engine *e)
+{
+	struct eng_call *c = list_take(&e->waiting), *next;
+
+	for (; c != NULL; c = next) {
+		next = c->next;
+		(void)eng_check(e, c->err);
+		set_done(e, c, -1);
+	}
+}
+
+/* The call needs records below c->need: put it where it belongs. Under the lock. */
+static void place(struct dogwood_engine *e, struct eng_call *c)
+{
+	if (atomic_load(&e->durable) >= c->need)
+		set_done(e, c, 0);
+	else if (eng_check(e, c->err) < 0)
+		set_done(e, c, -1);
+	else
+		list_add(c->need <= e->fly_upto ? &e->flying : &e->waiting, c);
+}
+
+/* Accept what is in the inbox, oldest first. Under the lock. */
+static void accept_inbox(struct dogwood_engine *e)
+{
+	struct eng_call *c = atomic_exchange(&e->inbox, NULL), *old = NULL, *next;
+
+	for (; c != NULL; c = next) {
+		next = c->next;
+		c->next = old;
+		old = c;
+	}
+	for (c = old; c != NULL; c = next) {
+		next = c->next;
+		if (eng_accept(e, c) < 0)
+			set_done(e, c, -1);
+		else
+			place(e, c);
+	}
+}
+
+static bool claim(struct dogwood_engine *e)
+{
+	return !atomic_load(&e->collecting) && !atomic_exchange(&e->collecting, true);
+}
+
+/* What a collector does, under the lock. */
+static void collect(struct dogwood_engine *e)
+{
+	do {
+		accept_inbox(e);
+		atomic_store(&e->collecting, false);
+		/* Who added a call before that saw us and sleeps. */
+	} while (atomic_load(&e->inbox) != NULL && claim(e));
 }
 
 /* The lock is held, given up during the write, and held again. */
-static int lead(struct dogwood_engine *e, bool sync)
+static int fly(struct dogwood_engine *e, bool sync)
 {
 	struct box_err b = { 0 };
-	uint32_t mine;
+	struct eng_call *c, *next;
 	int rc;
 
+	/* One sync covers these as well. */
+	accept_inbox(e);
 	e->flushing = true;
-	mine = ++e->flight & 1;
 	e->fly_upto = wal_take(e->wal);
-	(void)pthread_mutex_unlock(&e->lock);
+	if (sync) {
+		e->flying = e->waiting;
+		e->waiting.head = NULL;
+	} else {
+		e->fly_upto = 0;
+	}
+	eng_unlock(e);
 	rc = wal_write(e->wal, sync, &b);
-	(void)pthread_mutex_lock(&e->lock);
+	eng_lock(e);
 	e->flushing = false;
-	if (rc < 0)
-		eng_break(e, &b);
+	e->fly_upto = 0;
 	/* A write that went into a new segment synced the old one. */
 	atomic_store(&e->durable, wal_durable(e->wal));
-	if (rc == 0 && wal_wants_spare(e->wal))
+	if (rc < 0)
+		eng_break(e, &b);
+	else if (wal_wants_spare(e->wal))
 		eng_help(e);
-	wake_up(e, mine, INT32_MAX);
-	wake_up(e, mine ^ 1, rc == 0 ? 1 : INT32_MAX);
+	for (c = list_take(&e->flying); c != NULL; c = next) {
+		next = c->next;
+		if (atomic_load(&e->durable) >= c->need)
+			set_done(e, c, 0);
+		else
+			set_done(e, c, eng_check(e, c->err));
+	}
 	return rc;
+}
+
+/* The lock is held; released on return, when the call is done. */
+static int await(struct dogwood_engine *e, struct eng_call *c)
+{
+	for (;;) {
+		uint32_t drive = CALL_DRIVE;
+
+		while (!c->out && !e->flushing)
+			(void)fly(e, true); /* a failure finishes the call */
+		if (!e->flushing && e->waiting.head == NULL && e->wal != NULL &&
+		    wal_pending(e->wal) > ENG_PENDING_MAX / 16)
+			(void)fly(e, false); /* a failure shows at the next submit */
+		eng_unlock(e);
+		if (listen_for(c) == CALL_DONE)
+			return c->rc;
+		eng_lock(e);
+		/* Done in between is also fine. */
+		(void)atomic_compare_exchange_strong(&c->state, &drive, CALL_SENT);
+	}
+}
+
+int eng_call(struct dogwood_engine *e, struct eng_call *c)
+{
+	c->next = atomic_load(&e->inbox);
+	while (!atomic_compare_exchange_weak(&e->inbox, &c->next, c))
+		;
+	if (claim(e)) {
+		eng_lock(e);
+		collect(e);
+		return await(e, c);
+	}
+	if (listen_for(c) == CALL_DONE)
+		return c->rc;
+	eng_lock(e);
+	return await(e, c);
 }
 
 int eng_wait_durable(struct dogwood_engine *e, uint64_t upto, struct dogwood_error *err)
 {
-	for (;;) {
-		uint32_t parity, seen;
+	struct eng_call c = { .need = upto, .err = err };
 
-		if (atomic_load(&e->durable) >= upto)
-			break;
-		if (eng_check(e, err) < 0) {
-			(void)pthread_mutex_unlock(&e->lock);
-			return -1;
-		}
-		if (!e->flushing) {
-			(void)lead(e, true); /* a failure shows above */
-			continue;
-		}
-		parity = (e->flight + (upto > e->fly_upto)) & 1;
-		seen = atomic_load(&e->landed[parity]);
-		e->sleepers[parity]++;
-		(void)pthread_mutex_unlock(&e->lock);
-		sleep_on(&e->landed[parity], seen);
-		if (atomic_load(&e->durable) >= upto)
-			return 0;
-		(void)pthread_mutex_lock(&e->lock);
-	}
-	(void)pthread_mutex_unlock(&e->lock);
-	return 0;
+	place(e, &c);
+	return await(e, &c);
 }
 
 int eng_write_out(struct dogwood_engine *e, struct dogwood_error *err)
@@ -94,5 +233,5 @@ int eng_write_out(struct dogwood_engine *e, struct dogwood_error *err)
 	/* Somebody is writing: what is pending goes with the next write. */
 	if (e->wal == NULL || e->flushing || wal_pending(e->wal) == 0)
 		return 0;
-	return lead(e, false) < 0 ? eng_check(e, err) : 0;
+	return fly(e, false) < 0 ? eng_check(e, err) : 0;
 }

@@ -81,13 +81,13 @@ int dogwood_engine_install(dogwood_engine *e, const struct dogwood_policy_set *i
 	if (eng_set_load(in, diags, &set, &b) < 0)
 		return eng_error_policy(err, &b);
 	(void)pthread_mutex_lock(&e->change);
-	(void)pthread_mutex_lock(&e->lock);
+	eng_lock(e);
 	if (e->st.set != NULL && sv_eq(buf_sv(&e->st.set->body), buf_sv(&set->body)))
 		describe(e, (unsigned)dw_set_nleaves(e->st.set->set), &here);
 	else
 		rc = put_in_force(e, set, &here, err);
 	if (rc < 0)
-		(void)pthread_mutex_unlock(&e->lock);
+		eng_unlock(e);
 	else
 		rc = eng_wait_durable(e, e->need, err);
 	(void)pthread_mutex_unlock(&e->change);
@@ -101,11 +101,11 @@ int dogwood_engine_rule(dogwood_engine *e, size_t i, struct dogwood_rule *out)
 {
 	int rc = -1;
 
-	(void)pthread_mutex_lock(&e->lock);
+	eng_lock(e);
 	if (e->st.set != NULL && i < e->st.set->n) {
 		*out = eng_set_rule(e->st.set, i);
 		rc = 0;
 	}
-	(void)pthread_mutex_unlock(&e->lock);
+	eng_unlock(e);
 	return rc;
 }

@@ -256,13 +256,13 @@ static int run(struct dogwood_engine *e, struct fold *f, const struct dogwood_ve
 			return eng_error_policy(err, &b);
 	if (compile(f, &set, &b) < 0)
 		return eng_error_policy(err, &b);
-	(void)pthread_mutex_lock(&e->lock);
+	eng_lock(e);
 	if (eng_check(e, err) == 0 && eng_stamp(e, &ts, err) == 0) {
 		map = identify(f, set, ts, &b);
 		rc = map != NULL ? eng_change(e, set, map, ts, out, err) : eng_error_auto(err, &b);
 	}
 	if (rc < 0)
-		(void)pthread_mutex_unlock(&e->lock);
+		eng_unlock(e);
 	else
 		rc = eng_wait_durable(e, e->need, err);
 	eng_set_unref(set);
@@ -282,10 +282,10 @@ int dogwood_engine_batch(dogwood_engine *e, const struct dogwood_verb *verb, siz
 	int rc;
 
 	(void)pthread_mutex_lock(&e->change);
-	(void)pthread_mutex_lock(&e->lock);
+	eng_lock(e);
 	old = e->st.set != NULL ? eng_set_ref(e->st.set) : NULL;
 	here.ts_ns = e->st.last_ts;
-	(void)pthread_mutex_unlock(&e->lock);
+	eng_unlock(e);
 	f.old = old;
 	if (old == NULL) {
 		(void)box_fail(&b, BOX_ECONFIG, 0,
@@ -314,9 +314,9 @@ int dogwood_engine_policy(
 	struct box_err b = { 0 };
 	int rc = -1;
 
-	(void)pthread_mutex_lock(&e->lock);
+	eng_lock(e);
 	set = e->st.set != NULL ? eng_set_ref(e->st.set) : NULL;
-	(void)pthread_mutex_unlock(&e->lock);
+	eng_unlock(e);
 	if (set == NULL || i >= set->n) {
 		(void)box_fail(&b, BOX_ECONFIG, 0, "there is no policy %zu", i);
 		(void)eng_error_auto(err, &b);

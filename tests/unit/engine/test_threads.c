@@ -1,5 +1,6 @@
 /* Many callers, and sudden death. Build with -Db_sanitize=thread for the first half to mean the
  * most. */
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -222,6 +223,85 @@ static void test_many(void **state)
 	rig_fini(&r);
 }
 
+/* ---- a disk that fails under many callers ---- */
+
+struct failing {
+	pthread_t thread;
+	dogwood_engine *e;
+	uint64_t released; /* behind the newest durable verdict it was given */
+	unsigned wrong;
+};
+
+static void *call_until_refused(void *arg)
+{
+	struct failing *c = arg;
+	dogwood_event *ev = dogwood_event_new();
+	struct dogwood_verdict *v = dogwood_verdict_new();
+	struct dogwood_error err = { 0 };
+
+	for (unsigned i = 0; i < 5000; i++) {
+		build(ev, true);
+		err.code = DOGWOOD_OK;
+		if (dogwood_submit(c->e, ev, (dogwood_str){ NULL, 0 }, v, &err) < 0) {
+			c->wrong += err.code != DOGWOOD_ESTORE || v->permit;
+			/* For good. */
+			if (dogwood_submit(c->e, ev, (dogwood_str){ NULL, 0 }, v, &err) == 0)
+				c->wrong++;
+			goto out;
+		}
+		c->released = v->offset + 1;
+	}
+	c->wrong++; /* nothing failed */
+out:
+	dogwood_event_free(ev);
+	dogwood_verdict_free(v);
+	return NULL;
+}
+
+/* The n-th sync or write fails while many wait: each of them is told, none hangs, and what was
+ * released before is in the store. */
+static void test_many_refused(void **state)
+{
+	static struct failing c[24];
+	const size_t n = sizeof(c) / sizeof(c[0]);
+
+	(void)state;
+	for (unsigned at = 1; at <= 40; at += 3) {
+		const char *path = tmp_path("refused");
+		struct tmp_faults f = { 0 };
+		uint64_t released = 0;
+		struct rig r;
+
+		rig_init(&r, path);
+		r.opt.now_ns = NULL;
+		r.opt.snapshot_events = 0;
+		r.io = tmp_io(&f);
+		rig_open(&r);
+		(void)rig_install(&r, rig_policy);
+		f.fail_at = f.calls + at;
+		f.error = EIO;
+		f.stay = true;
+		for (size_t i = 0; i < n; i++) {
+			c[i] = (struct failing){ .e = r.e };
+			assert_int_equal(
+			    pthread_create(&c[i].thread, NULL, call_until_refused, &c[i]), 0);
+		}
+		for (size_t i = 0; i < n; i++) {
+			assert_int_equal(pthread_join(c[i].thread, NULL), 0);
+			assert_int_equal(c[i].wrong, 0);
+			if (c[i].released > released)
+				released = c[i].released;
+		}
+		assert_true(rig_status(&r).poisoned);
+		assert_int_equal(dogwood_engine_close(r.e, NULL), -1);
+		r.e = NULL;
+		f.fail_at = 0;
+		rig_open(&r);
+		assert_true(rig_status(&r).next_offset >= released);
+		rig_fini(&r);
+	}
+}
+
 /* What the child tells about each verdict that was released to it. */
 struct told {
 	uint64_t offset;
@@ -344,6 +424,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_many_refused),
 		cmocka_unit_test(test_rejudge),
 		cmocka_unit_test(test_kill),
 	};
