@@ -75,6 +75,8 @@ void gen_policy(struct gen *g, unsigned rules, struct buf *out);
 void gen_defs(const struct gen *g, struct buf *out);
 /* One rule of any form with this @id. */
 void gen_rule(struct gen *g, const char *id, struct gen_rule *r, struct buf *out);
+/* A `temporal { … }` and what it is made of. */
+void gen_leaf(struct gen *g, uint64_t *used, struct buf *out);
 /* The leaves of a form: 1 or 2. */
 unsigned gen_leaves(enum gen_form f);
 /* Is the action of the request the one in the rule's scope? */
