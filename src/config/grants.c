@@ -111,6 +111,12 @@ static int check_kind(struct cfg *c, const struct plan_process *proc, const stru
 
 	if (g->list == PLAN_DENY)
 		return 0;
+	if (S_ISSOCK(st->st_mode) && g->list == PLAN_WRITE_FILE)
+		return 0; /* the process may connect to it */
+	if (S_ISSOCK(st->st_mode))
+		return FAIL_GRANT(c, proc, g,
+		    "%s is a socket; an entry in `write_file` lets the process connect to it",
+		    shown);
 	if (!dir && !file && !(S_ISCHR(st->st_mode) && is_open_device(g)))
 		return FAIL_GRANT(c, proc, g,
 		    "%s is neither a regular file nor a directory; of the devices only /dev/null, "
@@ -202,7 +208,8 @@ static int check_overlaps(struct cfg *c, const struct plan_process *proc, size_t
 			return FAIL_GRANT(c, proc, g, "%s is granted %s twice, by `%s` and `%s`",
 			    cfg_shown(c, g->path), op < 2 ? op_name[op] : plan_list_name[g->list],
 			    plan_list_name[o->list], plan_list_name[g->list]);
-		if (o->is_dir && path_below(g->path, o->path))
+		/* A folder gives no sockets: naming one is not saying it twice. */
+		if (o->is_dir && !g->is_socket && path_below(g->path, o->path))
 			return FAIL_GRANT(c, proc, g, "%s lies inside %s, granted by `%s`",
 			    cfg_shown(c, g->path), cfg_shown(c, o->path), plan_list_name[o->list]);
 	}
@@ -306,6 +313,7 @@ static int judge_entry(struct cfg *c, struct plan_process *proc, struct plan_gra
 	if (check_kind(c, proc, g, &st) != 0)
 		return -1;
 	g->is_dir = S_ISDIR(st.st_mode);
+	g->is_socket = S_ISSOCK(st.st_mode);
 	g->dev = st.st_dev;
 	g->ino = st.st_ino;
 	if (g->list == PLAN_DENY)

@@ -28,11 +28,12 @@ extern const char *const plan_list_name[PLAN_LISTS]; /* "read", "write", … */
 
 struct plan_grant {
 	enum plan_list list;
-	sv authored;   /* as written, for messages */
-	sv path;       /* absolute, ~ expanded; canonical once judged */
-	int line, col; /* where it stands in box.toml */
-	bool is_dir;   /* set by the judge */
-	bool absent;   /* deny only: nothing is there yet */
+	sv authored;    /* as written, for messages */
+	sv path;        /* absolute, ~ expanded; canonical once judged */
+	int line, col;  /* where it stands in box.toml */
+	bool is_dir;    /* set by the judge */
+	bool is_socket; /* write_file only, set by the judge: the process may connect to it */
+	bool absent;    /* deny only: nothing is there yet */
 	bool
 	    implied; /* deny only: added by the judge, so that box.toml and policy.dw stay out of every grant */
 	bool credential_store; /* names a credential store (1.5): announced at start */

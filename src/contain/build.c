@@ -413,6 +413,11 @@ static int hide_all(struct build *b)
 	if (hide_authority(b, b->p->config_path, b->p->config_dev, b->p->config_ino) < 0 ||
 	    hide_authority(b, b->p->policy_path, b->p->policy_dev, b->p->policy_ino) < 0)
 		return -1;
+	/* A cover moves with its socket when a folder above is renamed: no pins. */
+	for (size_t i = 0; i < b->x->sockets_n; i++)
+		nodes_late(t, (struct sandbox_op){ .kind = SANDBOX_COVER,
+		                  .flags = SANDBOX_OPTIONAL,
+		                  .dst = arena_dup(b->a, sv_c(b->x->sockets[i])).p });
 	/* Pins first, outermost first; then covers, outermost first, and none below another. */
 	if (t->late_n != 0)
 		qsort(t->late, t->late_n, sizeof(*t->late), late_cmp);

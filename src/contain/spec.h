@@ -145,6 +145,9 @@ struct sandbox_extra {
 	 * agent covers, in a leaf with the agent's lists. NULL: proc->program, reached through
 	 * proc->program_route. */
 	const char *program;
+	/* Sockets of the host below its folders that are covered (contain_sockets); one that is gone by now is no error. */
+	const char *const *sockets;
+	size_t sockets_n;
 	const char *cwd; /* NULL: proc->workspace, or "/" */
 	const char
 	    *path_var; /* where "#!/usr/bin/env NAME" looks. NULL: PATH of env, of the plan */

@@ -4,7 +4,8 @@
  *   crew.c      starting and ending our own worker programs         session.c   one box-shell: one command of an alias
  *   fileserver.c box-files                                          broker.c    the box's socket: aliases
  *   egress.c    box-gateway and box-dial, started on first use      decide.c    policy; record.c records
- *   terminal.c  the operator's terminal
+ *   terminal.c  the operator's terminal                             spawn.c     names of host programs
+ *   sockets.c   sockets of the host below granted folders
  */
 #pragma once
 
@@ -43,6 +44,14 @@ struct monitor_paths {
 	const char *program_dir; /* where box and its helpers are */
 };
 
+/* A socket of the host below what a table grants (sockets.c). */
+struct hidden_socket {
+	struct hidden_socket *next;
+	const struct plan_process *proc;
+	const char *path;
+	bool hide;
+};
+
 /* One of our own programs: a process and its channel. */
 struct crew {
 	struct monitor *m;
@@ -75,6 +84,7 @@ struct monitor {
 	size_t sessions_n;
 	uint32_t next_session;
 	struct sandbox *sandboxes;
+	struct hidden_socket *sockets;
 	struct sandbox *agent;
 	struct terminal terminal;
 	uint32_t next_sandbox;
@@ -98,6 +108,11 @@ struct monitor {
 void monitor_drain(struct monitor *m);
 /* The box cannot go on: remember the first reason, stop the loop. */
 void monitor_fail(struct monitor *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* sockets.c. Look for sockets of the host below what each table grants, once, and say them; which of them the view of a process covers. */
+int sockets_find(struct monitor *m, struct box_err *err);
+const char *const *sockets_hidden(
+    const struct monitor *m, const struct plan_process *proc, struct arena *arena, size_t *n);
 
 /* crew.c. Start a worker: its channel is watched with table ops at once. extra descriptors stay the caller's. */
 int crew_start(struct monitor *m, struct crew *c, const char *program, enum worker_profile profile,

@@ -29,9 +29,7 @@
 
 #define STOP_MS 1000 /* between SIGTERM and SIGKILL */
 
-#define SOCKET_LINES_MAX   20
-#define SOCKET_ENTRIES_MAX 20000
-#define SPARE_MS           25 /* from the start of the agent to that of the first shell in reserve */
+#define SPARE_MS 25 /* from the start of the agent to that of the first shell in reserve */
 
 struct run {
 	const struct monitor_options *o;
@@ -316,7 +314,8 @@ static int prepare(struct run *r, struct box_err *err)
 	return make_trust(m, err);
 }
 
-static int start(struct run *r, struct box_err *err)
+/* What a sandbox's description refers to: the box's socket, placeholders of absent `deny` entries. */
+static int make_ready(struct run *r, struct box_err *err)
 {
 	struct monitor *m = &r->m;
 
@@ -327,8 +326,13 @@ static int start(struct run *r, struct box_err *err)
 	if (contain_placeholders_make(&r->plan, &r->placeholders, err) != 0 ||
 	    broker_open(m, err) != 0)
 		return -1;
-	if (config_verify_sources(&r->plan, err) != 0)
-		return -1;
+	return config_verify_sources(&r->plan, err);
+}
+
+static int start(struct run *r, struct box_err *err)
+{
+	struct monitor *m = &r->m;
+
 	log_line("starting workload");
 	if (disclose(r, err) != 0)
 		return -1;
@@ -355,45 +359,7 @@ static int explain(struct run *r, struct box_err *err)
 	return 0;
 }
 
-/* Unix sockets below what is granted (escapes SOCK-01): no mount and no Landlock rule stops
- * connect(2), so they are said. */
-struct socket_lines {
-	const struct plan_process *proc;
-	size_t left;
-};
-
-static void print_socket(void *arg, const char *path)
-{
-	struct socket_lines *l = arg;
-	AUTO_BUF text = buf_with((size_t)4 * PATH_MAX);
-
-	if (l->left == 0)
-		return;
-	l->left--;
-	buf_put_escaped(&text, sv_c(path));
-	log_warn(SV_FMT ": may connect to the socket " SV_FMT, SV_ARG(l->proc->table),
-	    SV_ARG(buf_sv(&text)));
-	if (l->left == 0)
-		log_warn("and perhaps more sockets: %d are shown", SOCKET_LINES_MAX);
-}
-
-static void print_sockets(const struct plan *p)
-{
-	/* Together SOCKET_ENTRIES_MAX entries are looked at, about 10 ms: no process takes the
-	 * others' share. */
-	const size_t each = SOCKET_ENTRIES_MAX / (p->tools_n + 1);
-	struct socket_lines l = { .left = SOCKET_LINES_MAX };
-
-	for (size_t i = 0; i <= p->tools_n; i++) {
-		l.proc = i < p->tools_n ? &p->tools[i] : p->agent;
-		if (!contain_sockets(l.proc, each, print_socket, &l))
-			log_debug(SV_FMT ": only the first %zu names below its paths were searched "
-			                 "for sockets",
-			    SV_ARG(l.proc->table), each);
-	}
-}
-
-static void print_head(struct run *r)
+static int print_head(struct run *r, struct box_err *err)
 {
 	AUTO_BUF stores = buf_with((size_t)1 << 20);
 
@@ -405,8 +371,10 @@ static void print_head(struct run *r)
 	print_block(&stores);
 	for (size_t i = 0; i < r->plan.warnings_n; i++)
 		log_warn("%s", r->plan.warnings[i]);
-	print_sockets(&r->plan);
+	if (sockets_find(&r->m, err) != 0)
+		return -1;
 	policy_print_warnings(&r->m);
+	return 0;
 }
 
 /* Wait until every channel has ended: their ends come with the loop's turns. */
@@ -491,18 +459,17 @@ int monitor_run(const struct monitor_options *o)
 		return 1;
 	}
 	init(r, o);
-	if (harden(&err) != 0 || prepare(r, &err) != 0) {
+	if (harden(&err) != 0 || prepare(r, &err) != 0 || print_head(r, &err) != 0) {
 		log_error("%s", err.msg);
 	} else {
-		print_head(r);
-		if (o->explain)
-			status = explain(r, &err) == 0 ? 0 : 1;
-		else if (start(r, &err) != 0 || loop_run(r->m.loop, &err) != 0)
+		if (make_ready(r, &err) != 0 ||
+		    (o->explain ? explain(r, &err) != 0
+		                : start(r, &err) != 0 || loop_run(r->m.loop, &err) != 0))
 			monitor_fail(&r->m, "%s", err.msg);
 		if (r->m.failed)
 			log_error("%s", r->m.why);
-		else if (!o->explain)
-			status = r->m.exit_status;
+		else
+			status = o->explain ? 0 : r->m.exit_status;
 	}
 	if (err.msg[0] != '\0' && !r->m.failed) {
 		r->m.failed = true;

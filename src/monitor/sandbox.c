@@ -182,6 +182,9 @@ static int build_spec(struct monitor *m, const struct start *st, struct arena *a
 	struct plan_var *env;
 	size_t env_n;
 
+	x.sockets = sockets_hidden(m, st->proc, arena, &x.sockets_n);
+	if (x.sockets == NULL)
+		return box_nomem(err, "a spec");
 	if (environ_compose(&in, arena, &env, &env_n, err) != 0)
 		return -1;
 	x.env = env;

@@ -122,6 +122,19 @@ class Refusals(BoxCase):
         self.assertEqual(r.status, 1)
         self.assertIn("will not load", r.err)
 
+    def test_explain_prints_the_plan_and_starts_nothing(self):
+        marker = os.path.join(self.app, "ran")
+        self.config(command='["/usr/bin/touch"]', agent=f'env = {{ GREETING = "hello-5f3a" }}\n[agent.filesystem]\nwrite = ["{self.app}"]\ndeny = ["{self.app}/later"]\n', rest='[tool.cat]\ncommand = ["/usr/bin/cat"]\n')
+        r = self.box("--explain", "--", marker)
+        self.assertEqual(r.status, 0, r.err)
+        self.assertFalse(os.path.exists(marker))
+        self.assertFalse(os.path.exists(os.path.join(self.app, "later")))
+        self.assertRegex(r.out, rf"(?m)^bind +{self.app} noexec$")
+        self.assertRegex(r.out, rf"(?m)^cover +{self.app}/later$")
+        self.assertIn("/usr/bin/cat", r.out)
+        self.assertIn("GREETING", r.out)
+        self.assertNotIn("hello-5f3a", r.out)
+
     def test_no_policy_denies_everything(self):
         base = self.read("boxes/t/box.toml")
         self.write("boxes/t/box.toml", base.replace('policy = "policy.dw"', ""))

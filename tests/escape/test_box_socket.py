@@ -250,38 +250,131 @@ out["pair"] = (frame(b, HELLO, hello()), command(b"exec 3<&0; exit 4"))[1]
         self.assertEqual(a["pair"], ["exit", 4])
 
 
-class Announced(BoxCase):
-    """SOCK-01: a socket below a granted path is said at the start: mounts and Landlock do not stop connect(2)."""
+TRY = r"""
+import os, socket, sys
+for path in sys.argv[1:]:
+    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET):
+        s = socket.socket(socket.AF_UNIX, kind)
+        try:
+            here, name = os.path.split(path)
+            os.chdir(here)
+            s.connect(name)
+            print("connected", name)
+        except OSError as e:
+            pass
+        try:
+            s.sendto(b"x", name)
+            print("sent", name)
+        except OSError as e:
+            pass
+        for what in (lambda: os.rename(name, "moved"), lambda: os.link(name, "linked"), lambda: os.unlink(name), lambda: os.symlink(name, "l")):
+            try:
+                what()
+            except OSError:
+                pass
+        for other in ("moved", "linked", "l"):
+            try:
+                s.connect(other)
+                print("connected", other)
+            except OSError:
+                pass
+print("end")
+"""
 
-    def listen(self, path):
-        s = socket.socket(socket.AF_UNIX)
+
+class HostSockets(BoxCase):
+    """SOCK-01: a folder that is granted for its files does not give the services in it."""
+
+    def setUp(self):
+        super().setUp()
+        if not os.path.exists("/usr/bin/python3"):
+            self.skipTest("python3 is not installed")
+        self.policy(OPEN)
+
+    def listen(self, path, kind=socket.SOCK_STREAM, close=False):
+        s = socket.socket(socket.AF_UNIX, kind)
         self.addCleanup(s.close)
         # Relative: the name may be longer than an address takes.
         here = os.getcwd()
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         os.chdir(os.path.dirname(path))
         try:
             s.bind(os.path.basename(path))
         finally:
             os.chdir(here)
-        s.listen(1)
+        if kind != socket.SOCK_DGRAM:
+            s.listen(8)
+        s.setblocking(False)
+        if close:
+            s.close()
+        return s
 
-    def test_lines(self):
+    def heard(self, s):
+        try:
+            s.accept() if s.type != socket.SOCK_DGRAM else s.recv(10)
+            return True
+        except BlockingIOError:
+            return False
+
+    def agent(self, lists, *args, tool=False):
+        python = '["/usr/bin/python3", "-B", "-c"]'
+        if tool:
+            self.write("src/app/try.py", TRY)
+            self.config(rest=f'[tool.py]\ncommand = ["/usr/bin/python3"]\n[tool.py.filesystem]\n{lists}')
+            return self.sh("/usr/bin/python3 -B try.py " + " ".join(args))
+        self.config(command=python, agent=f"[agent.filesystem]\n{lists}")
+        return self.box("--", TRY, *args)
+
+    def test_below_a_folder(self):
+        for tool in (False, True):
+            for lists in (f'read = ["/usr/lib", "{self.app}"]\n', f'read = ["/usr/lib", "{self.app}"]\nwrite = ["{self.app}"]\n'):
+                with self.subTest(tool=tool, lists=lists):
+                    paths = [os.path.join(self.app, "deep/er/a.sock"), os.path.join(self.app, "d.sock"), os.path.join(self.app, "deep/q.sock")]
+                    for p in paths:
+                        if os.path.lexists(p):
+                            os.unlink(p)
+                    ends = [self.listen(p, k) for p, k in zip(paths, (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_SEQPACKET))]
+                    r = self.agent(lists, *paths, tool=tool)
+                    self.assertEqual(r.out, "end\n", r.err)
+                    self.assertEqual([self.heard(s) for s in ends], [False] * 3)
+                    for p in paths:
+                        self.assertTrue(os.path.exists(p))
+                        self.assertIn(f"the socket {p} is hidden", r.err)
+                    for s in ends:
+                        s.close()
+
+    def test_an_entry_of_its_own(self):
+        p = os.path.join(self.app, "sub/agent.sock")
+        s = self.listen(p)
+        for lists in (f'read = ["/usr/lib", "{self.app}"]\nwrite_file = ["{p}"]\n', f'read = ["/usr/lib"]\nwrite = ["{self.app}"]\nwrite_file = ["{p}"]\n'):
+            r = self.agent(lists, p)
+            self.assertIn("connected agent.sock\n", r.out, r.err)
+            self.assertTrue(self.heard(s))
+            self.assertIn(f"box: warning: [agent]: may connect to the socket {p}\n", r.err)
+            self.assertEqual(r.err.count("may connect"), 1)
+
+    def test_a_leftover_can_be_replaced(self):
+        """A server in the box removes what an earlier one left behind."""
+        p = os.path.join(self.app, "sub/left.sock")
+        self.listen(p, close=True)
+        self.config(command='["/usr/bin/python3", "-B", "-c"]', agent=f'[agent.filesystem]\nread = ["/usr/lib"]\nwrite = ["{self.app}"]\n')
+        r = self.box("--", "import os, socket; os.chdir('sub'); os.unlink('left.sock'); s = socket.socket(socket.AF_UNIX); s.bind('left.sock'); s.listen(1); c = socket.socket(socket.AF_UNIX); c.connect('left.sock'); print('mine')")
+        self.assertEqual(r.out, "mine\n", r.err)
+        self.assertIn("may connect to the socket", r.err)
+
+    def test_denied_or_not_granted(self):
         self.listen(os.path.join(self.app, "sub/agent.sock"))
-        self.config(agent=f'[agent.filesystem]\nread = ["{self.app}"]\n', rest=f'[tool.cat]\ncommand = ["/usr/bin/cat"]\n[tool.cat.filesystem]\nread_file = ["{self.app}/README.md"]\n')
-        r = self.sh("true")
-        self.assertIn(f"box: warning: [agent]: may connect to the socket {self.app}/sub/agent.sock\n", r.err)
-        self.assertEqual(r.err.count("may connect"), 1)
-        self.config(agent=f'[agent.filesystem]\nread = ["{self.app}"]\ndeny = ["{self.app}/sub"]\n')
-        self.assertNotIn("may connect", self.sh("true").err)
-        self.config()
-        self.assertNotIn("may connect", self.sh("true").err)
+        for agent in (f'[agent.filesystem]\nread = ["{self.app}"]\ndeny = ["{self.app}/sub"]\n', ""):
+            self.config(agent=agent)
+            r = self.sh("true")
+            self.assertNotIn("socket", r.err)
 
-    def test_at_most_twenty(self):
+    def test_at_most_twenty_lines(self):
         for i in range(25):
             self.listen(os.path.join(self.app, f"s{i}\n"))
         self.config(agent=f'[agent.filesystem]\nread = ["{self.app}"]\n')
         r = self.sh("true")
-        self.assertEqual(r.err.count("may connect to the socket"), 20)
+        self.assertEqual(r.err.count("is hidden"), 20)
         self.assertIn("box: warning: and perhaps more sockets: 20 are shown\n", r.err)
         self.assertIn("s1\\n", r.err)
 

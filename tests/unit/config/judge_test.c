@@ -128,8 +128,15 @@ static const struct row rows[] = {
 	    "$H/data/file is not an executable regular file", NULL },
 	{ "mkfifo data/fifo", AGENT_FS("read = [\"~/data/fifo\"]"),
 	    "is neither a regular file nor a directory", NULL },
-	{ NULL, AGENT_FS("read = [\"/dev/tty\"]"), "is neither a regular file nor a directory",
-	    NULL },
+	{ "perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Local => \"data/s\", Listen => 1) or "
+	  "die'",
+	    AGENT_FS("read_file = [\"~/data/s\"]"),
+	    "is a socket; an entry in `write_file` lets the process connect to it", NULL },
+	{ NULL, AGENT_FS("read = [\"~/data/s\"]"), "is a socket; an entry in `write_file`", NULL },
+	/* inside a writable folder, too: that does not give it */
+	{ NULL, AGENT_FS("write = [\"~/data\"]\nwrite_file = [\"~/data/s\"]"), NULL, NULL },
+	{ "rm data/s", AGENT_FS("read = [\"/dev/tty\"]"),
+	    "is neither a regular file nor a directory", NULL },
 	{ NULL, AGENT_FS("read = [\"/dev/zero\"]"), NULL, NULL },
 	/* every list in its right use */
 	{ NULL,

@@ -485,26 +485,33 @@ static void test_env(void **state)
 }
 
 struct seen {
-	int n;
+	int n, hidden;
 	char last[256];
 };
 
-static void see(void *arg, const char *path)
+static void see(void *arg, const char *path, bool hide)
 {
 	struct seen *s = arg;
 
 	s->n++;
+	s->hidden += hide;
 	(void)snprintf(s->last, sizeof(s->last), "%s", path);
 }
 
-static void make_socket(struct world *w, const char *rel)
+/* A bound socket; close it, and a leftover remains. */
+static int bind_socket(struct world *w, const char *rel)
 {
 	struct sockaddr_un u = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	(void)snprintf(u.sun_path, sizeof(u.sun_path), "%s", at(w, rel));
 	assert_int_equal(bind(fd, (struct sockaddr *)&u, sizeof(u)), 0);
-	(void)close(fd);
+	return fd;
+}
+
+static void make_socket(struct world *w, const char *rel)
+{
+	(void)close(bind_socket(w, rel));
 }
 
 static void test_sockets(void **state)
@@ -521,10 +528,51 @@ static void test_sockets(void **state)
 	grant(w, PLAN_READ, "/w");
 	grant(w, PLAN_WRITE, "/w");
 	grant(w, PLAN_DENY, "/w/no");
+	/* Nobody is bound to it: the process may remove it and make its own. */
 	assert_true(contain_sockets(&w->agent, 1000, see, &s));
 	assert_int_equal(s.n, 1);
+	assert_int_equal(s.hidden, 0);
 	assert_string_equal(s.last, at(w, "/w/a/s"));
 	assert_false(contain_sockets(&w->agent, 1, see, &s));
+}
+
+static void test_hidden_sockets(void **state)
+{
+	struct world *w = *state;
+	struct seen s = { 0 };
+	int live;
+
+	make_dir(w, "/w/a");
+	make_dir(w, "/w/no");
+	make_socket(w, "/w/a/left-over");
+	grant(w, PLAN_READ, "/w");
+	/* In a folder that it cannot change. */
+	assert_true(contain_sockets(&w->agent, 1000, see, &s));
+	assert_int_equal(s.n, 1);
+	assert_int_equal(s.hidden, 1);
+	grant(w, PLAN_WRITE, "/w");
+	live = bind_socket(w, "/w/a/live");
+	/* By the kernel's table, without a look at any folder, and once more by the walk. */
+	s = (struct seen){ 0 };
+	(void)contain_sockets(&w->agent, 0, see, &s);
+	assert_int_equal(s.n, 1);
+	assert_int_equal(s.hidden, 1);
+	assert_string_equal(s.last, at(w, "/w/a/live"));
+	s = (struct seen){ 0 };
+	assert_true(contain_sockets(&w->agent, 1000, see, &s));
+	assert_int_equal(s.n, 3);
+	assert_int_equal(s.hidden, 2);
+	/* An entry of its own gives it. */
+	grant(w, PLAN_WRITE_FILE, "/w/a/live");
+	s = (struct seen){ 0 };
+	assert_true(contain_sockets(&w->agent, 1000, see, &s));
+	assert_int_equal(s.hidden, 0);
+	/* What is denied is not looked at: it is covered with its folder. */
+	grant(w, PLAN_DENY, "/w/a");
+	s = (struct seen){ 0 };
+	assert_true(contain_sockets(&w->agent, 1000, see, &s));
+	assert_int_equal(s.n, 0);
+	(void)close(live);
 }
 
 static void test_within(void **state)
@@ -595,8 +643,8 @@ int main(void)
 		T(test_deny), T(test_deny_below_both), T(test_deny_unseen), T(test_absent_deny),
 		T(test_placeholder_is_not_led_astray), T(test_authority), T(test_replaced_grant),
 		T(test_box_directory), T(test_egress), T(test_leaf), T(test_alias_spares),
-		T(test_exec_entry), T(test_sockets), T(test_no_memory), T(test_env),
-		cmocka_unit_test(test_within), cmocka_unit_test(test_minimum) };
+		T(test_exec_entry), T(test_sockets), T(test_hidden_sockets), T(test_no_memory),
+		T(test_env), cmocka_unit_test(test_within), cmocka_unit_test(test_minimum) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
