@@ -180,7 +180,7 @@ static bool is_tricky(uint32_t cp)
 	       (cp >= 0x2028 && cp <= 0x202e) || (cp >= 0x2060 && cp <= 0x206f) || cp == 0xfeff;
 }
 
-void buf_put_escaped(struct buf *b, sv s)
+static void put_escaped(struct buf *b, sv s, bool backslash)
 {
 	while (s.n != 0) {
 		unsigned char c = (unsigned char)s.p[0];
@@ -191,7 +191,7 @@ void buf_put_escaped(struct buf *b, sv s)
 			buf_putf(b, "\\x%02x", c);
 			n = 1;
 		} else if (c == '\\') {
-			buf_put_c(b, "\\\\");
+			buf_put_c(b, backslash ? "\\\\" : "\\");
 		} else if (c == '\n') {
 			buf_put_c(b, "\\n");
 		} else if (c == '\t') {
@@ -207,6 +207,24 @@ void buf_put_escaped(struct buf *b, sv s)
 		}
 		s = sv_sub(s, n, s.n);
 	}
+}
+
+void buf_put_escaped(struct buf *b, sv s)
+{
+	put_escaped(b, s, true);
+}
+
+void buf_put_visible(struct buf *b, sv s)
+{
+	put_escaped(b, s, false);
+}
+
+void buf_put_utf8(struct buf *b, uint32_t cp)
+{
+	uint8_t *q = buf_room(b, 4);
+
+	if (q != NULL)
+		b->n += utf8_put((char *)q, cp);
 }
 
 static bool is_plain_word(sv s)

@@ -48,6 +48,10 @@ void buf_putf(struct buf *b, const char *fmt, ...) __attribute__((format(printf,
 /* Text from outside, made safe for one terminal line: control bytes, DEL, bytes that are not UTF-8, C1 and bidi controls become
  * \n, \t, \xHH or \u{HHHH}; a backslash is doubled. */
 void buf_put_escaped(struct buf *b, sv s);
+/* The same with backslashes as they are: for showing source text to people, not for text that is read back. */
+void buf_put_visible(struct buf *b, sv s);
+/* A code point in UTF-8 (utf8_put). */
+void buf_put_utf8(struct buf *b, uint32_t cp);
 /* One word of a shell command line: as it is when no character of it is special, else in single quotes (POSIX 2.2.2). */
 void buf_put_shell_word(struct buf *b, sv s);
 /* A JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */

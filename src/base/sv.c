@@ -161,3 +161,19 @@ bool sv_to_i64(sv s, int base, int64_t min, int64_t max, int64_t *out)
 	*out = v;
 	return true;
 }
+
+size_t utf8_put(char *out, uint32_t cp)
+{
+	size_t n = cp < 0x80 ? 1 : cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4;
+
+	if (cp > 0x10ffff)
+		return utf8_put(out, 0xfffd);
+	if (n == 1) {
+		*out = (char)cp;
+		return 1;
+	}
+	for (size_t i = n; i-- > 1; cp >>= 6)
+		out[i] = (char)(0x80 | (cp & 0x3f));
+	out[0] = (char)(0xf00 >> n | cp); /* n ones, then a zero */
+	return n;
+}

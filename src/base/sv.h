@@ -98,6 +98,10 @@ sv sv_trim(sv s);
 bool sv_has_ctl(sv s);
 /* Is it well-formed UTF-8 (RFC 3629: no overlong form, no surrogate, at most U+10FFFF)? */
 bool sv_is_utf8(sv s);
+/* The UTF-8 of a code point at out, which has room for 4 bytes; returns how many (RFC 3629).
+ * Surrogates are encoded like the others: who takes code points from outside refuses them first.
+ * What is beyond U+10FFFF becomes U+FFFD. */
+size_t utf8_put(char *out, uint32_t cp);
 
 /* Parse a whole number that is all of s: optional '-' (only if min < 0), then digits of base (2 to 36),
  * no blanks, no '+'. False when it is malformed or outside [min, max]; *out is then untouched. */

@@ -10,28 +10,6 @@ static bool is_forbidden(int c)
 	return (c < 0x20 && c != '\t') || c == 0x7f;
 }
 
-static int put_codepoint(struct toml_in *in, uint32_t cp)
-{
-	struct buf *b = &in->tmp;
-
-	if (cp < 0x80) {
-		buf_put_byte(b, (uint8_t)cp);
-	} else if (cp < 0x800) {
-		buf_put_byte(b, (uint8_t)(0xc0 | cp >> 6));
-		buf_put_byte(b, (uint8_t)(0x80 | (cp & 0x3f)));
-	} else if (cp < 0x10000) {
-		buf_put_byte(b, (uint8_t)(0xe0 | cp >> 12));
-		buf_put_byte(b, (uint8_t)(0x80 | (cp >> 6 & 0x3f)));
-		buf_put_byte(b, (uint8_t)(0x80 | (cp & 0x3f)));
-	} else {
-		buf_put_byte(b, (uint8_t)(0xf0 | cp >> 18));
-		buf_put_byte(b, (uint8_t)(0x80 | (cp >> 12 & 0x3f)));
-		buf_put_byte(b, (uint8_t)(0x80 | (cp >> 6 & 0x3f)));
-		buf_put_byte(b, (uint8_t)(0x80 | (cp & 0x3f)));
-	}
-	return 0;
-}
-
 /* \uXXXX and \UXXXXXXXX: a Unicode scalar value. The cursor is behind the u. */
 static int read_unicode(struct toml_in *in, size_t digits, int line, int col)
 {
@@ -48,7 +26,8 @@ static int read_unicode(struct toml_in *in, size_t digits, int line, int col)
 		    digits == 4 ? 'u' : 'U', (int)hex.n, hex.p);
 	for (size_t i = 0; i < digits; i++)
 		toml_step(in);
-	return put_codepoint(in, (uint32_t)cp);
+	buf_put_utf8(&in->tmp, (uint32_t)cp);
+	return 0;
 }
 
 /* A backslash at the end of a line: it, the line's end and all white space after it vanish. 1: it was one. */

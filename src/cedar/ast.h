@@ -167,6 +167,8 @@ struct cedar_policy {
 	uint32_t n_cond;
 	bool has_slot[2];       /* uses ?principal, ?resource: a template */
 	uint32_t n_leaf;        /* temporal blocks in it */
+	uint32_t ordinal;       /* position in the text, of those too that do not parse */
+	bool faulty;            /* has an error that the parser went on after */
 	struct cedar_span span; /* from the first annotation to the semicolon */
 };
 
@@ -181,9 +183,11 @@ struct cedar_def {
 	struct cedar_span span; /* whole definition */
 	struct cedar_span at;   /* the body */
 	struct cedar_span name_at;
+	bool faulty; /* did not parse: only the name is of use */
 };
 
-/* A parsed source. Policies and definitions in the order of the text. */
+/* A parsed source. Policies and definitions in the order of the text. After errors: what could be
+ * parsed, `faulty` where it is not whole. */
 struct cedar_source {
 	sv text; /* borrowed */
 	struct cedar_policy *policy;

@@ -59,22 +59,55 @@ void cedar_diags_sort(struct cedar_diags *ds)
 	}
 }
 
+/* Line and column behind the bytes [from, to), which begin at *at. */
+static void walk(sv source, size_t from, size_t to, struct cedar_place *at)
+{
+	for (size_t i = from; i < to; i++) {
+		if (source.p[i] == '\n') {
+			at->line++;
+			at->col = 1;
+		} else if (((uint8_t)source.p[i] & 0xc0) != 0x80) {
+			at->col++;
+		}
+	}
+}
+
 struct cedar_span cedar_span_at(sv source, size_t off, size_t len)
 {
-	uint32_t line = 1, col = 1;
-	size_t i;
+	struct cedar_place at = { 1, 1 };
 
 	if (off > source.n)
 		off = source.n;
-	for (i = 0; i < off; i++) {
-		if (source.p[i] == '\n') {
-			line++;
-			col = 1;
-		} else if (((uint8_t)source.p[i] & 0xc0) != 0x80) {
-			col++;
-		}
+	walk(source, 0, off, &at);
+	return (struct cedar_span){ (uint32_t)off, (uint32_t)len, at.line, at.col };
+}
+
+struct cedar_places cedar_places_of(struct arena *a, sv source)
+{
+	struct cedar_places p = { .source = source };
+	struct cedar_place at = { 1, 1 };
+	size_t n = source.n / CEDAR_PLACES_STEP + 1;
+
+	p.mark = ARENA_VEC(a, struct cedar_place, n);
+	for (size_t i = 0; p.mark != NULL && i < n; i++) {
+		p.mark[i] = at;
+		if (i + 1 < n)
+			walk(source, i * CEDAR_PLACES_STEP, (i + 1) * CEDAR_PLACES_STEP, &at);
 	}
-	return (struct cedar_span){ (uint32_t)off, (uint32_t)len, line, col };
+	return p;
+}
+
+struct cedar_span cedar_places_span(const struct cedar_places *p, size_t off, size_t len)
+{
+	struct cedar_place at = { 0, 0 };
+
+	if (off > p->source.n)
+		off = p->source.n;
+	if (p->mark != NULL) {
+		at = p->mark[off / CEDAR_PLACES_STEP];
+		walk(p->source, off - off % CEDAR_PLACES_STEP, off, &at);
+	}
+	return (struct cedar_span){ (uint32_t)off, (uint32_t)len, at.line, at.col };
 }
 
 #define NEAR_MAX 64 /* longer words get no suggestion */
@@ -150,11 +183,11 @@ static void put_line(struct buf *b, sv line)
 
 	for (i = 0; i < line.n; i++)
 		if (line.p[i] == '\t') {
-			buf_put_escaped(b, sv_sub(line, from, i - from));
+			buf_put_visible(b, sv_sub(line, from, i - from));
 			buf_put_byte(b, ' ');
 			from = i + 1;
 		}
-	buf_put_escaped(b, sv_sub(line, from, SIZE_MAX));
+	buf_put_visible(b, sv_sub(line, from, SIZE_MAX));
 }
 
 static size_t columns(sv s)
@@ -204,13 +237,13 @@ void cedar_diag_render(struct buf *b, const char *file, sv source, const struct 
 	if (file != NULL || d->span.line != 0)
 		buf_put_byte(b, ' ');
 	buf_putf(b, "%s: ", severity(d->severity));
-	buf_put_escaped(b, d->message);
+	buf_put_visible(b, d->message);
 	buf_put_byte(b, '\n');
 	if (d->span.line != 0 && source.n != 0)
 		put_excerpt(b, source, d->span);
 	if (d->hint.n != 0) {
 		buf_put_sv(b, SV("  hint: "));
-		buf_put_escaped(b, d->hint);
+		buf_put_visible(b, d->hint);
 		buf_put_byte(b, '\n');
 	}
 }

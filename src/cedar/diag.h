@@ -53,6 +53,18 @@ struct cedar_diag *cedar_diag_add(struct cedar_diags *ds, enum cedar_severity se
 void cedar_diags_sort(struct cedar_diags *ds);
 /* The span of source bytes [off, off + len): counts lines and columns. */
 struct cedar_span cedar_span_at(sv source, size_t off, size_t len);
+/* The same for many places of one text: line and column of every CEDAR_PLACES_STEP bytes are noted
+ * once, so that a place costs the same wherever it is. */
+#define CEDAR_PLACES_STEP 512
+struct cedar_places {
+	sv source;
+	struct cedar_place {
+		uint32_t line, col;
+	} *mark; /* NULL: no room; then every place is unknown (line 0) */
+};
+/* Marks go to a; source is borrowed. */
+struct cedar_places cedar_places_of(struct arena *a, sv source);
+struct cedar_span cedar_places_span(const struct cedar_places *p, size_t off, size_t len);
 /* The candidate that differs least from word, when it is near enough to be a slip; else the
  * empty view. */
 sv cedar_nearest(sv word, const sv *candidates, size_t n);

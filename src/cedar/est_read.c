@@ -9,14 +9,14 @@ struct er {
 	struct cedar_syms *t;
 	struct arena *a;
 	struct cedar_diags *ds;
-	sv text;
+	struct cedar_places places; /* of the whole text */
 	struct cedar_policy *pol;
 };
 
 static void *fail(struct er *p, const struct jnode *j, const char *what)
 {
 	struct cedar_span at =
-	    j != NULL ? cedar_span_at(p->text, j->off, j->len) : (struct cedar_span){ 0 };
+	    j != NULL ? cedar_places_span(&p->places, j->off, j->len) : (struct cedar_span){ 0 };
 
 	cedar_diag_add(p->ds, CEDAR_ERROR, "parse", &at, NULL, "%s", what);
 	return NULL;
@@ -601,7 +601,7 @@ static bool policy(struct er *p, const struct jnode *j, sv id, struct cedar_poli
 	if (eff->kind != J_STR || (!sv_eq(eff->s, SV("permit")) && !sv_eq(eff->s, SV("forbid"))))
 		return fail(p, eff, "policy effect must be `permit` or `forbid`") != NULL;
 	out->effect = sv_eq(eff->s, SV("forbid")) ? CEDAR_FORBID : CEDAR_PERMIT;
-	out->span = cedar_span_at(p->text, j->off, j->len);
+	out->span = cedar_places_span(&p->places, j->off, j->len);
 	for (i = 0; i < 3; i++) {
 		m[i] = member(p, j, part[i]);
 		if (m[i] == NULL || !scope(p, m[i], i, s[i]))

@@ -2,6 +2,8 @@
  * checked that they are UTF-8. Spec 1. */
 #include "cedar/parse.h"
 
+#include "cedar/advice.h"
+
 #include "base/ban.h"
 
 void cedar_lex_init(struct cedar_lex *l, sv text, struct cedar_span origin)
@@ -236,13 +238,18 @@ cedar_sym cedar_tok_string(
 void cedar_tok_unexpected(struct cedar_diags *ds, const struct cedar_tok *tok, const char *expected)
 {
 	const char *sep = expected != NULL ? ", expected " : "";
+	const char *hint;
 
+	if (tok->kind == CEDAR_T_STRING)
+		hint = NULL;
+	else
+		hint = cedar_advice(CEDAR_AT_TOKEN, tok->text);
 	if (expected == NULL)
 		expected = "";
 	if (tok->kind == CEDAR_T_END)
 		cedar_diag_add(ds, CEDAR_ERROR, "parse", &tok->span, NULL,
 		    "unexpected end of input%s%s", sep, expected);
 	else
-		cedar_diag_add(ds, CEDAR_ERROR, "parse", &tok->span, NULL,
+		cedar_diag_add(ds, CEDAR_ERROR, "parse", &tok->span, hint,
 		    "unexpected token `" SV_FMT "`%s%s", SV_ARG(tok->text), sep, expected);
 }

@@ -1,4 +1,5 @@
 /* Sources: definitions, policies, scopes. See parse.h; spec 2, 2.1, 2.3. */
+#include "cedar/advice.h"
 #include "cedar/parse_priv.h"
 
 #include <stdio.h>
@@ -52,7 +53,7 @@ bool p_need(struct parser *p, const char *text)
 		return true;
 	/* The reference names only what it has a name for, and punctuation has none. */
 	p_unexpected(p, NULL);
-	if (p->ds->n > before)
+	if (p->ds->n > before && p->ds->d[before].hint.n == 0)
 		p->ds->d[before].hint = sv_c(arena_printf(p->a, "`%s` is missing before it", text));
 	return false;
 }
@@ -449,6 +450,17 @@ static bool annotations(struct parser *p, struct cedar_policy *pol)
 	return true;
 }
 
+static const char *condition_hint(struct parser *p, sv word)
+{
+	static const sv words[] = { SV_INIT("when"), SV_INIT("unless") };
+	const char *hint = cedar_advice(CEDAR_AT_KEYWORD, word);
+	sv near = cedar_nearest(word, words, 2);
+
+	if (hint == NULL && near.n != 0)
+		hint = arena_printf(p->a, "did you mean `" SV_FMT "`?", SV_ARG(near));
+	return hint;
+}
+
 static bool conditions(struct parser *p, struct cedar_policy *pol)
 {
 	size_t cap = 0, n = 0;
@@ -462,7 +474,7 @@ static bool conditions(struct parser *p, struct cedar_policy *pol)
 			p_error(p, &from,
 			    p_is(p, "permit") || p_is(p, "forbid") || p_is(p, "def")
 			        ? "the policy before it ends with `;`"
-			        : NULL,
+			        : condition_hint(p, p->cur.text),
 			    "condition keyword must be `when` or `unless`, found `" SV_FMT "`",
 			    SV_ARG(p->cur.text));
 			if (!p_ahead_is(p, "{")) {
@@ -510,10 +522,11 @@ static bool policy(struct parser *p, struct cedar_policy *pol)
 	} else if (!p_is(p, "permit")) {
 		static const sv words[] = { SV_INIT("permit"), SV_INIT("forbid") };
 		sv near = cedar_nearest(p->cur.text, words, 2);
+		const char *hint = cedar_advice(CEDAR_AT_EFFECT, p->cur.text);
 
-		p_error(p, &p->cur.span,
-		    near.n != 0 ? arena_printf(p->a, "did you mean `" SV_FMT "`?", SV_ARG(near))
-		                : NULL,
+		if (hint == NULL && near.n != 0)
+			hint = arena_printf(p->a, "did you mean `" SV_FMT "`?", SV_ARG(near));
+		p_error(p, &p->cur.span, hint,
 		    "policy effect must be `permit` or `forbid`, found `" SV_FMT "`",
 		    SV_ARG(p->cur.text));
 		if (!p_ahead_is(p, "(")) {
@@ -613,11 +626,32 @@ static int start(struct parser *p, struct cedar_syms *t, struct arena *a, sv tex
 	return 0;
 }
 
+/* Is the current token the first one on its line? */
+static bool begins_line(const struct parser *p)
+{
+	size_t i = p->cur.span.off - p->lex.base_off;
+
+	while (i > 0 && (p->lex.src.p[i - 1] == ' ' || p->lex.src.p[i - 1] == '\t'))
+		i--;
+	return i == 0 || p->lex.src.p[i - 1] == '\n';
+}
+
+/* Does a new statement begin here, though no `;` ended the one before? */
+static bool begins_statement(const struct parser *p)
+{
+	if ((p_is(p, "permit") || p_is(p, "forbid")) && p_ahead_is(p, "("))
+		return true;
+	return begins_line(p) && ((p_is(p, "@") && p->ahead.kind == CEDAR_T_IDENT) ||
+	                             (p->o->dogwood && p_is(p, "def") &&
+	                                 (p_ahead_is(p, "cedar") || p_ahead_is(p, "temporal"))));
+}
+
 static void recover(struct parser *p)
 {
-	while (p->cur.kind != CEDAR_T_END && !p_is(p, ";"))
+	while (p->cur.kind != CEDAR_T_END && !p_is(p, ";") && !begins_statement(p))
 		p_advance(p);
-	p_advance(p);
+	if (p_is(p, ";"))
+		p_advance(p);
 	p->dead = false;
 	p->slots = false;
 	p->depth = 0;
@@ -638,14 +672,17 @@ int cedar_parse(struct cedar_syms *t, struct arena *a, sv text, const struct ced
 
 			if (!def(&p, &d)) {
 				recover(&p);
-				continue;
+				d.faulty = true;
 			}
+			if (d.name == NULL)
+				continue;
 			out->def = p_room(&p, out->def, out->n_def, &cap_d, sizeof(d));
 			if (out->def == NULL)
 				return -1;
 			out->def[out->n_def++] = d;
 		} else {
-			struct cedar_policy pol = { 0 };
+			struct cedar_policy pol = { .ordinal = (uint32_t)seen };
+			size_t errors = ds->errors;
 			char id[64];
 
 			p.pol = &pol;
@@ -663,6 +700,7 @@ int cedar_parse(struct cedar_syms *t, struct arena *a, sv text, const struct ced
 			out->policy = p_room(&p, out->policy, out->n_policy, &cap_p, sizeof(pol));
 			if (out->policy == NULL)
 				return -1;
+			pol.faulty = ds->errors != errors;
 			out->policy[out->n_policy++] = pol;
 		}
 	}

@@ -32,6 +32,9 @@ int cedar_parse(struct cedar_syms *t, struct arena *a, sv text, const struct ced
 struct cedar_expr *cedar_parse_expr(struct cedar_syms *t, struct arena *a, sv text,
     const struct cedar_parse_opts *o, struct cedar_diags *ds);
 
+/* The method of Cedar whose name is nearest to a word, when it is near enough to be a slip. */
+sv cedar_near_method(sv word);
+
 /* ---- the lexer, shared with Dogwood's temporal grammar and the schema parser --------------- */
 
 enum cedar_tok_kind {

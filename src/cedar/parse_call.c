@@ -1,5 +1,6 @@
 /* Calls in expressions: functions, methods, their arities, and names that nearly are one. Spec
  * 2.2, 2.3. */
+#include "cedar/advice.h"
 #include "cedar/parse_priv.h"
 
 #include "base/ban.h"
@@ -61,9 +62,9 @@ static unsigned ext_args(enum cedar_ext x)
 	}
 }
 
-static const char *suggest(struct parser *p, sv word, bool method)
+static sv nearest(sv word, bool method)
 {
-	sv names[CEDAR_X_COUNT + N_CORE], near;
+	sv names[CEDAR_X_COUNT + N_CORE];
 	size_t i, n = 0;
 
 	for (i = 0; i < CEDAR_X_COUNT; i++)
@@ -71,8 +72,22 @@ static const char *suggest(struct parser *p, sv word, bool method)
 			names[n++] = sv_c(cedar_ext_name((enum cedar_ext)i));
 	for (i = 0; method && i < N_CORE; i++)
 		names[n++] = sv_c(core_methods[i].name);
-	near = cedar_nearest(word, names, n);
-	return near.n != 0 ? arena_printf(p->a, "did you mean `" SV_FMT "`?", SV_ARG(near)) : NULL;
+	return cedar_nearest(word, names, n);
+}
+
+sv cedar_near_method(sv word)
+{
+	return nearest(word, true);
+}
+
+static const char *suggest(struct parser *p, sv word, bool method)
+{
+	const char *hint = method ? cedar_advice(CEDAR_AT_METHOD, word) : NULL;
+	sv near = nearest(word, method);
+
+	if (hint == NULL && near.n != 0)
+		hint = arena_printf(p->a, "did you mean `" SV_FMT "`?", SV_ARG(near));
+	return hint;
 }
 
 /* name(args): the current token is the parenthesis. */

@@ -1,4 +1,5 @@
 /* Expressions: one function a level of precedence, nesting counted. Spec 2, 2.2, 2.3. */
+#include "cedar/advice.h"
 #include "cedar/parse_priv.h"
 
 #include "base/ban.h"
@@ -181,6 +182,7 @@ static struct cedar_expr *not_a_variable(struct parser *p, struct cedar_span fro
 		SV_INIT("context") };
 	struct cedar_span at = p_since(p, from);
 	sv n = cedar_sv(name), near;
+	const char *hint;
 
 	if (sv_find_sv(n, SV("::")) >= 0) {
 		p_error(p, &at, NULL,
@@ -190,10 +192,13 @@ static struct cedar_expr *not_a_variable(struct parser *p, struct cedar_span fro
 		return p->poison;
 	}
 	near = cedar_nearest(n, vars, 4);
-	p_error(p, &at,
-	    near.n != 0
-	        ? arena_printf(p->a, "did you mean `" SV_FMT "`?", SV_ARG(near))
-	        : "a text is written in quotes, an attribute behind its record: `context.name`",
+	hint = cedar_advice(CEDAR_AT_VARIABLE, n);
+	if (hint == NULL && near.n != 0)
+		hint = arena_printf(p->a, "did you mean `" SV_FMT "`?", SV_ARG(near));
+	if (hint == NULL)
+		hint =
+		    "a text is written in quotes, an attribute behind its record: `context.name`";
+	p_error(p, &at, hint,
 	    "`" SV_FMT
 	    "` is not a valid variable; the valid variables are `principal`, `action`, `resource`, "
 	    "and `context`",

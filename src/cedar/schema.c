@@ -257,6 +257,15 @@ static const struct cedar_type *entity_type(struct res *r, const struct cedar_en
 	return ty;
 }
 
+/* A declared name as it would be written: without its namespace when the word has none. */
+static sv as_written(cedar_sym name, sv word)
+{
+	sv s = cedar_sv(name);
+	ptrdiff_t i = sv_rfind(s, ':');
+
+	return i >= 0 && sv_find(word, ':') < 0 ? sv_sub(s, (size_t)i + 1, SIZE_MAX) : s;
+}
+
 static sv near_name(struct res *r, sv word)
 {
 	sv v[512];
@@ -264,10 +273,10 @@ static sv near_name(struct res *r, sv word)
 
 	for (i = 0; i < r->etypes.n_slot && n < 256; i++)
 		if (r->etypes.slot[i].value != NULL)
-			v[n++] = cedar_sv(r->etypes.slot[i].a);
+			v[n++] = as_written(r->etypes.slot[i].a, word);
 	for (i = 0; i < r->commons.n_slot && n < 500; i++)
 		if (r->commons.slot[i].value != NULL)
-			v[n++] = cedar_sv(r->commons.slot[i].a);
+			v[n++] = as_written(r->commons.slot[i].a, word);
 	for (i = 0; i < N_BUILTIN; i++)
 		v[n++] = sv_c(builtin_name[i]);
 	return cedar_nearest(word, v, n);

@@ -199,6 +199,8 @@ struct cedar_schema *cedar_schema_load(
 const struct cedar_entity_type *cedar_schema_etype(const struct cedar_schema *s, cedar_sym name);
 const struct cedar_action *cedar_schema_action(const struct cedar_schema *s, struct cedar_uid u);
 const struct cedar_attr *cedar_type_attr(const struct cedar_type *record, cedar_sym name);
+/* The same by text, for messages. */
+const struct cedar_attr *cedar_type_attr_named(const struct cedar_type *record, sv name);
 /* Is every entity of type a possibly a descendant of one of type b (or the same type)? */
 bool cedar_etype_can_be_in(const struct cedar_entity_type *a, const struct cedar_entity_type *b);
 bool cedar_action_in(const struct cedar_action *a, struct cedar_uid group);

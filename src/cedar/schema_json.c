@@ -10,7 +10,7 @@ struct sj {
 	struct cedar_syms *t;
 	struct arena *a;
 	struct cedar_diags *ds;
-	sv text;
+	struct cedar_places places; /* of the whole text */
 	struct cedar_schema_src *out;
 	struct schema_caps caps;
 	unsigned depth;
@@ -19,7 +19,7 @@ struct sj {
 static void *fail(struct sj *p, const struct jnode *j, const char *what)
 {
 	struct cedar_span at =
-	    j != NULL ? cedar_span_at(p->text, j->off, j->len) : (struct cedar_span){ 0 };
+	    j != NULL ? cedar_places_span(&p->places, j->off, j->len) : (struct cedar_span){ 0 };
 
 	cedar_diag_add(p->ds, CEDAR_ERROR, "schema", &at, NULL, "%s", what);
 	return NULL;
@@ -180,7 +180,7 @@ static struct cedar_sty *type(struct sj *p, const struct jnode *j, bool attr)
 		return fail(p, j, "a type must be an object with a string `type`");
 	if (++p->depth > CEDAR_SCHEMA_MAX_DEPTH)
 		return fail(p, j, "the type is nested deeper than 64 levels");
-	s->span = cedar_span_at(p->text, j->off, j->len);
+	s->span = cedar_places_span(&p->places, j->off, j->len);
 	w = k->s;
 	if (sv_eq(w, SV("Long")) || sv_eq(w, SV("String")) || sv_eq(w, SV("Boolean"))) {
 		s->kind = CEDAR_STY_PRIM;
@@ -252,7 +252,7 @@ static cedar_sym declared(struct sj *p, const struct jnode *at, sv name)
 
 static bool entity(struct sj *p, struct cedar_snamespace *ns, sv name, const struct jnode *j)
 {
-	struct cedar_sentity e = { .span = cedar_span_at(p->text, j->off, 0) };
+	struct cedar_sentity e = { .span = cedar_places_span(&p->places, j->off, 0) };
 	const struct jnode *k;
 	uint32_t i;
 
@@ -331,7 +331,7 @@ static bool parents(struct sj *p, const struct jnode *j, struct cedar_saction *x
 
 static bool action(struct sj *p, struct cedar_snamespace *ns, sv name, const struct jnode *j)
 {
-	struct cedar_saction x = { .span = cedar_span_at(p->text, j->off, 0) };
+	struct cedar_saction x = { .span = cedar_places_span(&p->places, j->off, 0) };
 	const struct jnode *k, *attrs = jtree_get(j, SV("attributes"));
 
 	if (!OBJECT(p, j, "an action", "attributes", "appliesTo", "memberOf", "annotations"))
@@ -364,7 +364,7 @@ static bool action(struct sj *p, struct cedar_snamespace *ns, sv name, const str
 
 static bool common(struct sj *p, struct cedar_snamespace *ns, sv name, const struct jnode *j)
 {
-	struct cedar_scommon c = { .span = cedar_span_at(p->text, j->off, 0) };
+	struct cedar_scommon c = { .span = cedar_places_span(&p->places, j->off, 0) };
 
 	c.name = declared(p, j, name);
 	p->depth = 0;

@@ -48,8 +48,21 @@ static void *error(struct sp *p, const struct cedar_span *at, const char *what)
 
 static void *unexpected(struct sp *p, const char *expected)
 {
+	static const sv words[] = { SV_INIT("entity"), SV_INIT("action"), SV_INIT("type"),
+		SV_INIT("namespace"), SV_INIT("appliesTo"), SV_INIT("principal"),
+		SV_INIT("resource"), SV_INIT("context"), SV_INIT("enum"), SV_INIT("tags") };
+	sv near = p->cur.kind == CEDAR_T_IDENT
+	              ? cedar_nearest(p->cur.text, words, sizeof(words) / sizeof(words[0]))
+	              : (sv){ NULL, 0 };
+	size_t n = p->ds->n;
+	const char *hint;
+
 	if (!p->dead)
 		cedar_tok_unexpected(p->ds, &p->cur, expected);
+	if (p->ds->n > n && p->ds->d[n].hint.n == 0 && near.n != 0 && !sv_eq(near, p->cur.text)) {
+		hint = arena_printf(p->a, "did you mean `" SV_FMT "`?", SV_ARG(near));
+		p->ds->d[n].hint = sv_c(hint);
+	}
 	p->dead = true;
 	return NULL;
 }

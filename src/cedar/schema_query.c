@@ -46,11 +46,16 @@ const struct cedar_action *cedar_schema_action(const struct cedar_schema *s, str
 
 const struct cedar_attr *cedar_type_attr(const struct cedar_type *record, cedar_sym name)
 {
+	return cedar_type_attr_named(record, cedar_sv(name));
+}
+
+const struct cedar_attr *cedar_type_attr_named(const struct cedar_type *record, sv name)
+{
 	uint32_t lo = 0, hi = record->n_attr;
 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
-		int c = sv_cmp(cedar_sv(record->attr[mid].name), cedar_sv(name));
+		int c = sv_cmp(cedar_sv(record->attr[mid].name), name);
 
 		if (c == 0)
 			return &record->attr[mid];

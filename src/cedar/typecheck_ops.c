@@ -11,7 +11,15 @@ static const char *did_you_mean(struct tc *c, sv word, const struct cedar_type *
 	for (i = 0; i < record->n_attr && i < 256; i++)
 		v[i] = cedar_sv(record->attr[i].name);
 	near = cedar_nearest(word, v, i);
-	return near.n != 0 ? arena_printf(c->a, "did you mean `" SV_FMT "`?", SV_ARG(near)) : NULL;
+	if (near.n != 0)
+		return arena_printf(c->a, "did you mean `" SV_FMT "`?", SV_ARG(near));
+	/* It may be one level below: `context.path` for `context.input.path`. */
+	for (i = 0; i < record->n_attr; i++)
+		if (record->attr[i].type->kind == CEDAR_TY_RECORD &&
+		    cedar_type_attr_named(record->attr[i].type, word) != NULL)
+			return arena_printf(c->a, "did you mean `" SV_FMT "." SV_FMT "`?",
+			    SV_ARG(cedar_sv(record->attr[i].name)), SV_ARG(word));
+	return NULL;
 }
 
 static const char *expr_text(struct tc *c, const struct cedar_expr *e)

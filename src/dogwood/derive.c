@@ -333,16 +333,25 @@ static int cmp_sv(const void *a, const void *b)
 	return sv_cmp(*(const sv *)a, *(const sv *)b);
 }
 
-void dw_derived_list(struct arena *a, const struct dw_derived *e, struct buf *out)
+const sv *dw_derived_names(struct arena *a, const struct dw_derived *e, size_t *n)
 {
 	struct names o = { .a = a };
 
 	collect(&o, (sv){ NULL, 0 }, e->fields, e->nfields);
 	if (o.n > 1)
 		qsort(o.v, o.n, sizeof(sv), cmp_sv);
-	for (uint32_t i = 0; i < o.n; i++) {
+	*n = o.n;
+	return o.v;
+}
+
+void dw_derived_list(struct arena *a, const struct dw_derived *e, struct buf *out)
+{
+	size_t n;
+	const sv *v = dw_derived_names(a, e, &n);
+
+	for (size_t i = 0; i < n; i++) {
 		if (i != 0)
 			buf_put_c(out, ", ");
-		buf_put_sv(out, o.v[i]);
+		buf_put_sv(out, v[i]);
 	}
 }

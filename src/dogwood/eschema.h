@@ -68,5 +68,7 @@ const struct dw_derived *dw_eschema_event(const struct dw_eschema *s, sv ns, sv 
 const struct dw_kind *dw_eschema_kind(const struct dw_eschema *s, sv kind);
 /* The field at a path, or NULL. */
 const struct dw_field *dw_derived_field(const struct dw_derived *e, const sv *path, uint32_t n);
-/* All dotted leaf fields, sorted, joined with ", ". */
+/* All dotted leaf fields, sorted; *n of them. */
+const sv *dw_derived_names(struct arena *a, const struct dw_derived *e, size_t *n);
+/* The same, joined with ", ". */
 void dw_derived_list(struct arena *a, const struct dw_derived *e, struct buf *out);

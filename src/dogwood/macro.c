@@ -124,9 +124,9 @@ bool dw_macros_add(struct dw_macros *m, const struct cedar_source *src, bool lib
 		 * count. */
 		if (old != NULL)
 			continue;
-		if (!parse_def(m, d, &x)) {
+		if (d->faulty || !parse_def(m, d, &x)) {
 			ok = false;
-			continue;
+			x.faulty = true;
 		}
 		if (m->n == m->cap) {
 			uint32_t cap = m->cap != 0 ? m->cap * 2 : 16;
@@ -237,6 +237,8 @@ static int expand_node(void *ctx, struct cedar_expr **node)
 		    SV_ARG(name));
 		return -1;
 	}
+	if (def->faulty)
+		return -1;
 	if (def->temporal) {
 		(void)cedar_diag_add(m->ds, CEDAR_ERROR, "macro", &e->span, NULL,
 		    "macro `" SV_FMT

@@ -15,6 +15,7 @@ struct dw_macro {
 	const cedar_sym *param; /* without the ? */
 	uint32_t nparam;
 	bool from_library;
+	bool faulty; /* its definition has an error, which is told; calls of it are not */
 	struct cedar_expr *expr; /* def cedar */
 	struct dw_body body;     /* def temporal */
 };

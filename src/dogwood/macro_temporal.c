@@ -32,6 +32,18 @@ static void *fail(struct env *e, struct cedar_span at, const char *text)
 
 #define FAILF(e, at, ...) fail((e), (at), arena_printf((e)->m->a, __VA_ARGS__))
 
+static void *hinted(struct env *e, struct cedar_span at, const char *hint, const char *text)
+{
+	size_t n = e->m->ds->n;
+
+	(void)fail(e, at, text);
+	if (e->m->ds->n > n)
+		e->m->ds->d[n].hint = sv_c(hint);
+	return NULL;
+}
+
+#define HINTED(e, at, hint, ...) hinted((e), (at), (hint), arena_printf((e)->m->a, __VA_ARGS__))
+
 static const struct dw_call_arg *arg_of(struct env *e, sv name, struct cedar_span at)
 {
 	int i;
@@ -133,6 +145,8 @@ static const struct dw_macro *callee(struct env *e, const struct dw_call *k)
 		    "unknown macro `" SV_FMT "` (no declared `def temporal`)", SV_ARG(k->name));
 		return NULL;
 	}
+	if (def->faulty)
+		return NULL;
 	if (!def->temporal)
 		return FAILF(e, at,
 		    "macro `%.*s` is a cedar macro and cannot be called in a temporal condition "
@@ -412,7 +426,8 @@ static struct dw_cond *copy_kind(struct env *e, const struct dw_cond *c)
 		if (!expand_call(e, c->call, &n, &agg))
 			return NULL;
 		if (n == NULL)
-			return FAILF(e, place(e, c->at),
+			return HINTED(e, place(e, c->at),
+			    "compare it, as in `count_within(1h, …) > 2`",
 			    "macro `%.*s` is an aggregate and may appear only as the operand of a "
 			    "comparison",
 			    SV_ARG(c->call->name));

@@ -2,9 +2,12 @@
  *
  * The stages follow dogwood-language.md 7.1: parse everything (all errors at once), expand macros,
  * refuse what is not enabled, add pins, number, check ranges, check against the schemas, compile. A
- * stage that finds an error ends the load, since what comes after would only repeat it. */
+ * rule in which a stage finds an error is passed over by the stages behind it; an error in a schema
+ * ends the load once the policies are parsed. */
 #include <stdlib.h>
 
+#include "cedar/advice.h"
+#include "cedar/lint.h"
 #include "cedar/validate.h"
 #include "dogwood/diags.h"
 #include "dogwood/macro.h"
@@ -120,6 +123,16 @@ static const struct cedar_expr *chain_root(const struct cedar_expr *e)
 	return e;
 }
 
+static const char *method_hint(struct dw_loader *l, sv name)
+{
+	const char *hint = cedar_advice(CEDAR_AT_METHOD, name);
+	sv near = cedar_near_method(name);
+
+	if (hint == NULL && near.n != 0)
+		hint = arena_printf(l->a, "did you mean `" SV_FMT "`?", SV_ARG(near));
+	return hint;
+}
+
 static int see_provider(void *ctx, struct cedar_expr **node)
 {
 	struct dw_loader *l = ctx;
@@ -131,7 +144,8 @@ static int see_provider(void *ctx, struct cedar_expr **node)
 			const char *s = arena_printf(
 			    l->a, "unknown method `" SV_FMT "`", SV_ARG(cedar_sv(e->name)));
 
-			refuse(l, "parse", &e->span, NULL, s != NULL ? s : "unknown method");
+			refuse(l, "parse", &e->span, method_hint(l, cedar_sv(e->name)),
+			    s != NULL ? s : "unknown method");
 			return -1;
 		}
 	}
@@ -314,7 +328,8 @@ static bool fill_rule(struct dw_loader *l, size_t i)
 	struct dw_annotation *v = ARENA_VEC(l->a, struct dw_annotation, p->n_ann);
 	struct cedar_print how = { l->s, put_leaf_key };
 	AUTO_BUF b = buf_with(DW_SOURCE_MAX);
-	const char *id = arena_printf(l->a, "policy_%zu", i);
+	/* Named by its place among all policies, also of those that did not parse. */
+	const char *id = arena_printf(l->a, "policy_%u", p->ordinal);
 
 	if (v == NULL || id == NULL)
 		return false;
@@ -371,6 +386,26 @@ static bool finish_leaf(struct dw_loader *l, struct dw_macros *m, struct dw_leaf
 	return l->ds->errors == before;
 }
 
+/* One rule: macros out, leaves numbered, finished and checked. */
+static bool lower_rule(struct dw_loader *l, struct dw_macros *m, struct leaf_walk *w, size_t i)
+{
+	struct dw_set *s = l->s;
+	struct cedar_policy *p = &s->src.policy[i];
+	bool ok = true;
+
+	m->nodes = 0;
+	for (uint32_t k = 0; k < p->n_cond; k++)
+		ok = dw_macros_cedar(m, &p->cond[k].e) && ok;
+	if (!ok || !lower_policy(l, p))
+		return false;
+	w->rule = &s->rules[i];
+	if (!walk_conds(p, see_leaf, w))
+		return false;
+	for (size_t k = w->rule->leaf0; k < s->nleaves; k++)
+		ok = finish_leaf(l, m, &s->leaves[k]) && ok;
+	return ok;
+}
+
 static bool lower(struct dw_loader *l, struct dw_macros *m)
 {
 	struct dw_set *s = l->s;
@@ -378,30 +413,14 @@ static bool lower(struct dw_loader *l, struct dw_macros *m)
 	bool ok = true;
 
 	for (size_t i = 0; i < s->src.n_policy; i++) {
-		struct cedar_policy *p = &s->src.policy[i];
-		struct dw_rule *r = &s->rules[i];
-		bool expanded = true;
-
 		l->rule = (int32_t)i;
-		m->nodes = 0;
-		r->leaf0 = (uint32_t)s->nleaves;
-		for (uint32_t k = 0; k < p->n_cond; k++)
-			expanded = dw_macros_cedar(m, &p->cond[k].e) && expanded;
-		if (!expanded || !lower_policy(l, p)) {
+		s->rules[i].leaf0 = (uint32_t)s->nleaves;
+		if (l->faulty[i] || !lower_rule(l, m, &w, i)) {
+			l->faulty[i] = true;
 			ok = false;
-			continue;
-		}
-		w.rule = r;
-		if (!walk_conds(p, see_leaf, &w)) {
-			ok = false;
-			continue;
-		}
-		for (size_t k = r->leaf0; k < s->nleaves; k++) {
-			if (!finish_leaf(l, m, &s->leaves[k]))
-				ok = false;
-		}
-		if (ok && !fill_rule(l, i)) {
-			refuse(l, "parse", &p->span, NULL, "the policy source is too large");
+		} else if (!fill_rule(l, i)) {
+			refuse(l, "parse", &s->src.policy[i].span, NULL,
+			    "the policy source is too large");
 			return false;
 		}
 	}
@@ -416,6 +435,7 @@ static bool validate(struct dw_loader *l)
 {
 	struct dw_set *s = l->s;
 	struct cedar_link *link;
+	size_t n = 0;
 
 	if (s->schema == NULL || l->in->no_validate)
 		return true;
@@ -425,10 +445,12 @@ static bool validate(struct dw_loader *l)
 		return false;
 	}
 	for (size_t i = 0; i < s->nrules; i++)
-		link[i].policy = &s->src.policy[i];
-	(void)cedar_validate(s->schema, link, s->nrules, l->ds);
+		if (!l->faulty[i])
+			link[n++].policy = &s->src.policy[i];
+	(void)cedar_validate(s->schema, link, n, l->ds);
 	for (size_t i = 0; i < s->nrules; i++)
-		dw_typecheck(s, i, l->ds);
+		if (!l->faulty[i])
+			dw_typecheck(s, i, l->ds);
 	return l->ds->errors == 0;
 }
 
@@ -480,9 +502,20 @@ static bool parse_all(struct dw_loader *l)
 	if (cedar_parse(s->syms, l->a, s->src.text, &o, &s->src, l->ds) < 0 &&
 	    s->src.policy == NULL)
 		s->src.n_policy = 0;
+	l->faulty = ARENA_VEC(l->a, bool, s->src.n_policy);
+	s->rules = ARENA_VEC(l->a, struct dw_rule, s->src.n_policy);
+	if (l->faulty == NULL || s->rules == NULL) {
+		refuse(l, "parse", NULL, NULL, "the policy source is too large");
+		s->src.n_policy = 0;
+		return false;
+	}
+	s->nrules = s->src.n_policy;
 	for (size_t i = 0; i < s->src.n_policy; i++) {
+		size_t errors = l->ds->errors;
+
 		l->rule = (int32_t)i;
 		(void)walk_conds(&s->src.policy[i], see_leaf, &w);
+		l->faulty[i] = s->src.policy[i].faulty || l->ds->errors != errors;
 	}
 	cedar_diags_sort(l->ds);
 	return l->ds->errors == 0;
@@ -541,20 +574,35 @@ static bool load_macros(struct dw_loader *l, struct dw_macros *m, struct dw_diag
 	return ok;
 }
 
+/* Each stage passes over what has an error already, so that a source shows all of its errors and
+ * none that only follows from another. */
 static bool load(struct dw_loader *l, struct dw_diags *d)
 {
-	struct dw_set *s = l->s;
-	struct dw_macros m = { .t = s->syms, .a = l->a, .ds = l->ds };
+	struct dw_macros m = { .t = l->s->syms, .a = l->a, .ds = l->ds };
+	bool schemas = load_schemas(l, d), ok = parse_all(l) && schemas;
 
-	if (!load_schemas(l, d) || !parse_all(l))
+	if (!schemas)
 		return false;
-	s->nrules = s->src.n_policy;
-	s->rules = ARENA_VEC(l->a, struct dw_rule, s->nrules);
-	if (s->rules == NULL) {
-		refuse(l, "parse", NULL, NULL, "the policy source is too large");
-		return false;
+	ok = load_macros(l, &m, d) && ok;
+	ok = lower(l, &m) && ok;
+	ok = validate(l) && ok;
+	return ok && plan(l) && compile(l);
+}
+
+/* Characters that mislead readers, in what people write: warnings, apart from the others so that
+ * they never crowd an error out. */
+static void lint(const struct dw_load *in, struct dw_diags *d)
+{
+	const struct dw_source *const src[] = { &in->action_schema, &in->macros, &in->policy };
+
+	for (size_t i = 0; i < sizeof(src) / sizeof(src[0]); i++) {
+		AUTO_ARENA tmp = { .limit = DW_SOURCE_MAX };
+		struct cedar_diags ds = cedar_diags_in(&tmp);
+
+		if (src[i]->text.n <= DW_SOURCE_MAX)
+			cedar_lint(src[i]->text, &ds);
+		dw_diags_take(d, &ds, src[i], NULL);
 	}
-	return load_macros(l, &m, d) && lower(l, &m) && validate(l) && plan(l) && compile(l);
 }
 
 struct dw_set *dw_load(const struct dw_load *in, struct dw_diags *d, struct box_err *err)
@@ -586,6 +634,7 @@ struct dw_set *dw_load(const struct dw_load *in, struct dw_diags *d, struct box_
 		refuse(&l, "parse", NULL, NULL, "the policy source is larger than 16 MiB");
 	ok = ok && load(&l, d);
 	dw_diags_take(d, &ds, &in->policy, &s->src);
+	lint(in, d);
 	if (ok && d->errors == 0)
 		return s;
 	dw_set_free(s);

@@ -42,6 +42,7 @@ struct dw_loader {
 	const struct dw_load *in;
 	struct arena *a;        /* the set's */
 	struct cedar_diags *ds; /* findings in the policy source */
+	bool *faulty;           /* by rule: has an error, later stages pass it over */
 	int32_t rule;
 };
 

@@ -20,6 +20,8 @@ static sv line_at(sv text, size_t off)
 		from--;
 	while (to < text.n && text.p[to] != '\n')
 		to++;
+	if (to > from && text.p[to - 1] == '\r')
+		to--;
 	return sv_sub(text, from, to - from);
 }
 
@@ -99,7 +101,7 @@ void dw_diags_print(const struct dw_diags *d, struct buf *out)
 			size_t len = x->len != 0 ? x->len : 1;
 
 			buf_putf(out, "%5u | ", x->line);
-			buf_put_escaped(out, x->line_text);
+			buf_put_visible(out, x->line_text);
 			buf_put_c(out, "\n      | ");
 			for (uint32_t k = 1; k < x->column; k++)
 				buf_put_byte(out, ' ');

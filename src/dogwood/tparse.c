@@ -618,8 +618,15 @@ static bool conjunct_from(struct ps *p, const struct unit *u, struct dw_cond **o
 		*out = c;
 		return true;
 	}
-	if (u->is == UNIT_TERM)
-		return dw_tp_unexpected(p, u->instead != NULL ? u->instead : "comparison operator");
+	if (u->is == UNIT_TERM) {
+		size_t n = p->o->ds->n;
+
+		dw_tp_unexpected(p, u->instead != NULL ? u->instead : "comparison operator");
+		if (u->t->kind == DW_TERM_LIT && u->t->lit.tag == DW_ENTITY && p->o->ds->n > n)
+			p->o->ds->d[n].hint = sv_c("an event is an action and a kind: "
+			                           "`App::Action::\"read\"::request{}`");
+		return false;
+	}
 	*out = u->c;
 	return true;
 }

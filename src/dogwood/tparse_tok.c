@@ -1,4 +1,5 @@
 /* Tokens, names, windows and binders of temporal conditions. See tparse_impl.h. */
+#include "dogwood/advice.h"
 #include "dogwood/tparse_impl.h"
 
 #include "base/ban.h"
@@ -36,8 +37,13 @@ bool dw_tp_peek_punct(const struct ps *p, const char *s)
 
 bool dw_tp_unexpected(struct ps *p, const char *expected)
 {
+	size_t n = p->o->ds->n;
+	const char *hint = dw_advice_token(&p->tok, expected);
+
 	if (!p->bad)
 		cedar_tok_unexpected(p->o->ds, &p->tok, expected);
+	if (p->o->ds->n > n && hint != NULL)
+		p->o->ds->d[n].hint = sv_c(hint);
 	p->bad = true;
 	return false;
 }

@@ -50,30 +50,6 @@ static int hex(char c)
 	                              : -1;
 }
 
-static size_t put_utf8(char *p, uint32_t c)
-{
-	if (c < 0x80) {
-		p[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		p[0] = (char)(0xc0 | c >> 6);
-		p[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		p[0] = (char)(0xe0 | c >> 12);
-		p[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		p[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	p[0] = (char)(0xf0 | c >> 18);
-	p[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	p[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	p[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
-}
-
 /* Decode one escape at s.p[*i] == '\\'; an unknown one passes through unchanged. Returns bytes
  * written. */
 static size_t escape(sv s, size_t *i, char *out)
@@ -110,7 +86,7 @@ static size_t escape(sv s, size_t *i, char *out)
 		if (x < s.n && s.p[x] == '}' && x > *i + 3 && v <= 0x10ffff &&
 		    !(v >= 0xd800 && v < 0xe000)) {
 			*i = x + 1;
-			return put_utf8(out, v);
+			return utf8_put(out, v);
 		}
 	}
 	*out = s.p[(*i)++];

@@ -85,6 +85,18 @@ static unsigned chars(sv s)
 	return n;
 }
 
+/* The byte at which character i of s begins. */
+static size_t byte_of(sv s, size_t i)
+{
+	size_t at = 0;
+
+	for (; i > 0 && at < s.n; i--)
+		do
+			at++;
+		while (at < s.n && ((unsigned char)s.p[at] & 0xc0) == 0x80);
+	return at;
+}
+
 static int add(dogwood_diags *d, const struct dw_diag *from, sv policy, const struct eng_join *j)
 {
 	struct item *it;
@@ -110,13 +122,13 @@ static int add(dogwood_diags *d, const struct dw_diag *from, sv policy, const st
 	}
 	it = &d->v[d->n];
 	*it = (struct item){ .line = arena_dup(&d->a, sv_sub(from->line_text, 0, 64 * 1024)),
-		.in = from->column != 0 ? from->column - 1 : 0,
+		.in = from->column != 0 ? byte_of(from->line_text, from->column - 1) : 0,
 		.width = from->len };
 	it->d = (struct dogwood_diag){ .severity = from->severity == DW_ERROR ? DOGWOOD_ERROR
 		                                                              : DOGWOOD_WARNING,
 		.file = eng_str(arena_dup(&d->a, file)),
 		.line = line,
-		.col = line == 0 ? 0 : chars(sv_sub(from->line_text, 0, it->in)) + 1,
+		.col = line == 0 ? 0 : from->column,
 		.start = start,
 		.len = from->len,
 		.message = eng_str(arena_dup(&d->a, from->message)),
@@ -128,11 +140,50 @@ static int add(dogwood_diags *d, const struct dw_diag *from, sv policy, const st
 	return 0;
 }
 
+/* Does x stand behind y in the same source? What has no place stays where it is. */
+static bool behind(const struct dw_diag *x, const struct dw_diag *y)
+{
+	return x->line != 0 && y->line != 0 && x->start > y->start && sv_eq(x->file, y->file);
+}
+
+/* The same text of the same place: found twice on the way, of use once. */
+static bool same(const struct dw_diag *x, const struct dw_diag *y)
+{
+	return x->line != 0 && x->start == y->start && x->severity == y->severity &&
+	       sv_eq(x->message, y->message) && sv_eq(x->file, y->file);
+}
+
+/* "policy is impossible" where an error says why it is. */
+static bool follows(const struct dw_diags *all, const struct dw_diag *x)
+{
+	if (x->severity == DW_ERROR || x->rule < 0 ||
+	    sv_find_sv(x->message, SV("policy is impossible: ")) < 0)
+		return false;
+	for (size_t i = 0; i < all->n; i++)
+		if (all->v[i].severity == DW_ERROR && all->v[i].rule == x->rule)
+			return true;
+	return false;
+}
+
 int eng_diags_add(
     dogwood_diags *d, const struct dw_diags *from, sv policy, const struct eng_join *j)
 {
+	AUTO_ARENA tmp = { .limit = DIAGS_BYTES };
+	const struct dw_diag **v = ARENA_VEC(&tmp, const struct dw_diag *, from->n);
+
+	if (v == NULL)
+		return -1;
+	/* Stages come one after the other, and sources too: by place within each source. */
+	for (size_t i = 0; i < from->n; i++) {
+		size_t k = i;
+
+		for (; k > 0 && behind(v[k - 1], &from->v[i]); k--)
+			v[k] = v[k - 1];
+		v[k] = &from->v[i];
+	}
 	for (size_t i = 0; i < from->n; i++)
-		if (add(d, &from->v[i], policy, j) < 0)
+		if ((i == 0 || !same(v[i], v[i - 1])) && !follows(from, v[i]) &&
+		    add(d, v[i], policy, j) < 0)
 			return -1;
 	return 0;
 }
@@ -151,10 +202,10 @@ static void put_text(struct buf *b, sv s)
 	sv head;
 
 	while (sv_cut(s, '\t', &head, &s)) {
-		buf_put_escaped(b, head);
+		buf_put_visible(b, head);
 		buf_put_byte(b, ' ');
 	}
-	buf_put_escaped(b, head);
+	buf_put_visible(b, head);
 }
 
 static void excerpt(struct buf *b, const struct item *it, const char *mark, const char *off)
@@ -200,19 +251,19 @@ static void render(struct buf *b, const struct item *it, bool colour)
 	const char *on = colour ? tint[it->d.severity] : "", *off = colour ? "\033[0m" : "";
 
 	if (it->d.file.n != 0) {
-		buf_put_escaped(b, eng_sv(it->d.file));
+		buf_put_visible(b, eng_sv(it->d.file));
 		if (it->d.line != 0)
 			buf_putf(b, ":%u:%u", it->d.line, it->d.col);
 		buf_put_c(b, ": ");
 	}
 	buf_putf(b, "%s%s:%s ", on, severity(it), off);
-	buf_put_escaped(b, eng_sv(it->d.message));
+	buf_put_visible(b, eng_sv(it->d.message));
 	buf_put_byte(b, '\n');
 	if (it->d.line != 0 && it->line.n != 0)
 		excerpt(b, it, on, off);
 	if (it->d.hint.n != 0) {
 		buf_put_c(b, "      = help: ");
-		buf_put_escaped(b, eng_sv(it->d.hint));
+		buf_put_visible(b, eng_sv(it->d.hint));
 		buf_put_byte(b, '\n');
 	}
 }

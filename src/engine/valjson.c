@@ -52,30 +52,6 @@ static int hex4(sv s, uint32_t *out)
 	return 0;
 }
 
-static size_t put_utf8(char *p, uint32_t c)
-{
-	if (c < 0x80) {
-		p[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		p[0] = (char)(0xc0 | c >> 6);
-		p[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		p[0] = (char)(0xe0 | c >> 12);
-		p[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		p[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	p[0] = (char)(0xf0 | c >> 18);
-	p[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	p[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	p[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
-}
-
 /* A \u escape, with its second half when it is a surrogate; `s` starts behind "\u". Returns
  * bytes used, 0: malformed. */
 static size_t unicode(sv s, uint32_t *c)
@@ -126,7 +102,7 @@ static int string(struct js *j, sv *out)
 			used = unicode(sv_sub(raw, i + 1, SIZE_MAX), &c);
 			if (used == 0)
 				return bad(j, "a malformed \\u escape in the next string");
-			n += put_utf8(p + n, c);
+			n += utf8_put(p + n, c);
 			i += used;
 		} else if (raw.p[i] != '\0' && (e = strchr(from, raw.p[i])) != NULL) {
 			p[n++] = to[e - from];

@@ -5,25 +5,6 @@
 
 #include "base/ban.h"
 
-void sh_put_utf8(struct buf *out, uint32_t c)
-{
-	if (c < 0x80) {
-		buf_put_byte(out, (uint8_t)c);
-	} else if (c < 0x800) {
-		buf_put_byte(out, (uint8_t)(0xc0 | c >> 6));
-		buf_put_byte(out, (uint8_t)(0x80 | (c & 0x3f)));
-	} else if (c < 0x10000) {
-		buf_put_byte(out, (uint8_t)(0xe0 | c >> 12));
-		buf_put_byte(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-		buf_put_byte(out, (uint8_t)(0x80 | (c & 0x3f)));
-	} else {
-		buf_put_byte(out, (uint8_t)(0xf0 | (c >> 18 & 7)));
-		buf_put_byte(out, (uint8_t)(0x80 | (c >> 12 & 0x3f)));
-		buf_put_byte(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-		buf_put_byte(out, (uint8_t)(0x80 | (c & 0x3f)));
-	}
-}
-
 static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
@@ -91,7 +72,7 @@ static bool hex_escape(struct buf *out, sv text, size_t *i, char c)
 	if (c == 'x')
 		buf_put_byte(out, (uint8_t)v);
 	else
-		sh_put_utf8(out, v);
+		buf_put_utf8(out, v);
 	return true;
 }
 

@@ -15,8 +15,6 @@ enum sh_esc {
 
 /* Append text with its sequences replaced. false: \c was met, nothing more is to be printed. */
 bool sh_unescape(struct buf *out, sv text, enum sh_esc mode);
-/* A code point as UTF-8 (up to 0x7fffffff, as printf does). */
-void sh_put_utf8(struct buf *out, uint32_t c);
 /* Append text so that the shell reads it back as one word: as it is when that is safe, else in
  * single quotes, or $'...' with control bytes when ansi. */
 void sh_quote(struct buf *out, sv text, bool ansi);

@@ -258,7 +258,7 @@ static char *recase(struct xp *x, const char *s, enum sh_param_op op, const char
 		if ((first || all) &&
 		    (pat == NULL || sh_pat_match(sv_c(pat), one, pat_flags(x->sh))) &&
 		    change(c, op) != c)
-			sh_put_utf8(&b, change(c, op));
+			buf_put_utf8(&b, change(c, op));
 		else
 			buf_put_sv(&b, one);
 		t = sv_sub(t, n, t.n);

@@ -267,6 +267,44 @@ static void escapes(void **state)
 		buf_put_json(&b, rows[i].in);
 		assert_string_equal(buf_cstr(&b), rows[i].json);
 	}
+	{
+		AUTO_BUF b = buf_with(64);
+
+		buf_put_visible(&b, SV("a\\b\n\x1b"));
+		assert_string_equal(buf_cstr(&b), "a\\b\\n\\x1b");
+	}
+}
+
+/* Every scalar value, back through the reader of buf_put_escaped; the ends of each length. */
+static void encodes_utf8(void **state)
+{
+	static const struct {
+		uint32_t cp;
+		const char *want;
+	} rows[] = { { 0x24, "$" }, { 0x7f, "\x7f" }, { 0x80, "\xc2\x80" }, { 0x7ff, "\xdf\xbf" },
+		{ 0x800, "\xe0\xa0\x80" }, { 0xffff, "\xef\xbf\xbf" },
+		{ 0x10000, "\xf0\x90\x80\x80" }, { 0x10ffff, "\xf4\x8f\xbf\xbf" },
+		{ 0x110000, "\xef\xbf\xbd" }, { UINT32_MAX, "\xef\xbf\xbd" } };
+	AUTO_BUF tiny = buf_with(3);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		AUTO_BUF b = buf_with(16);
+
+		buf_put_utf8(&b, rows[i].cp);
+		assert_string_equal(buf_cstr(&b), rows[i].want);
+	}
+	for (uint32_t cp = 1; cp <= 0x10ffff; cp++) {
+		char out[4];
+		size_t n = utf8_put(out, cp);
+
+		assert_int_equal(n, cp < 0x80 ? 1 : cp < 0x800 ? 2 : cp < 0x10000 ? 3 : 4);
+		if (sv_is_utf8((sv){ out, n }) != (cp < 0xd800 || cp > 0xdfff))
+			fail_msg("U+%04X", cp);
+	}
+	buf_put_utf8(&tiny, 0x10000);
+	assert_false(buf_ok(&tiny));
+	assert_int_equal(tiny.n, 0);
 }
 
 static void quotes_shell_words(void **state)
@@ -305,6 +343,7 @@ int main(void)
 		cmocka_unit_test(writes),
 		cmocka_unit_test(has_a_maximum),
 		cmocka_unit_test(escapes),
+		cmocka_unit_test(encodes_utf8),
 		cmocka_unit_test(quotes_shell_words),
 	};
 

@@ -2,6 +2,7 @@
 # The verbs of dogwood that need no server: output and exit statuses.
 set -eu
 dogwood=$(realpath "$1")
+here=$(dirname "$(realpath "$0")")
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
@@ -123,4 +124,38 @@ expect 0 'class:' "$dogwood" explain -s schema policy
 expect 1 'holds no log' "$dogwood" log .
 expect 1 'No such file' "$dogwood" log nowhere
 expect 1 'No such file' "$dogwood" fsck nowhere
+
+# Findings for people and for editors, as they were when somebody last read them.
+cp "$here"/findings/* .
+for name in five places slips; do
+	for form in txt json; do
+		if [ $form = txt ]; then
+			"$dogwood" check -s actions.cedarschema $name.dw 2>got && exit 1
+		else
+			"$dogwood" check -j -s actions.cedarschema $name.dw >flat && exit 1
+			python3 -m json.tool --no-ensure-ascii flat got
+		fi
+		diff -u $name.$form got || { echo "FAIL: findings/$name.$form" >&2; exit 1; }
+	done
+done
+
+# Colour on a terminal only, and not where it is not wanted.
+on_terminal() {
+	python3 - "$dogwood" check -s actions.cedarschema five.dw <<'X'
+import os, pty, sys
+out = b""
+def read(fd):
+    global out
+    data = os.read(fd, 65536)
+    out += data
+    return b""
+pty.spawn(sys.argv[1:], read, lambda fd: b"")
+sys.exit(0 if b"\033[" in out else 1 if b"did you mean" in out else 2)
+X
+}
+(unset NO_COLOR; TERM=xterm on_terminal) </dev/null || { echo "FAIL: no colour on a terminal" >&2; exit 1; }
+rc=0; NO_COLOR=1 TERM=xterm on_terminal || rc=$?
+[ $rc = 1 ] || { echo "FAIL: NO_COLOR" >&2; exit 1; }
+rc=0; (unset NO_COLOR; TERM=dumb on_terminal) || rc=$?
+[ $rc = 1 ] || { echo "FAIL: TERM=dumb" >&2; exit 1; }
 echo ok
