@@ -60,7 +60,7 @@ struct cedar_places {
 	sv source;
 	struct cedar_place {
 		uint32_t line, col;
-	} *mark; /* NULL: no room; then every place is unknown (line 0) */
+	} * mark; /* NULL: no room; then every place is unknown (line 0) */
 };
 /* Marks go to a; source is borrowed. */
 struct cedar_places cedar_places_of(struct arena *a, sv source);

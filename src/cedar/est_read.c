@@ -614,7 +614,7 @@ static bool policy(struct er *p, const struct jnode *j, sv id, struct cedar_poli
 static struct jnode *start(struct er *p)
 {
 	struct box_err err = { 0 };
-	struct jnode *j = jtree_parse(p->a, p->text, &err);
+	struct jnode *j = jtree_parse(p->a, p->places.source, &err);
 
 	if (j == NULL)
 		cedar_diag_add(p->ds, CEDAR_ERROR, "parse", NULL, NULL, "%s", err.msg);
@@ -624,7 +624,7 @@ static struct jnode *start(struct er *p)
 struct cedar_policy *cedar_json_policy(
     struct cedar_syms *t, struct arena *a, sv text, sv id, struct cedar_diags *ds)
 {
-	struct er p = { t, a, ds, text, NULL };
+	struct er p = { t, a, ds, cedar_places_of(a, text), NULL };
 	struct cedar_policy *out = ARENA_NEW(a, struct cedar_policy);
 	struct jnode *j = start(&p);
 
@@ -673,7 +673,7 @@ static bool link_one(
 int cedar_json_policies(struct cedar_syms *t, struct arena *a, sv text, struct cedar_json_set *out,
     struct cedar_diags *ds)
 {
-	struct er p = { t, a, ds, text, NULL };
+	struct er p = { t, a, ds, cedar_places_of(a, text), NULL };
 	struct jnode *j = start(&p), *part[2], *links;
 	size_t n = 0, i;
 	uint32_t k;

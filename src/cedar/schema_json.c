@@ -418,7 +418,7 @@ static bool namespace(struct sj *p, sv name, const struct jnode *j)
 int cedar_schema_parse_json(struct cedar_syms *t, struct arena *a, sv text,
     struct cedar_schema_src *out, struct cedar_diags *ds)
 {
-	struct sj p = { .t = t, .a = a, .ds = ds, .text = text, .out = out };
+	struct sj p = { .t = t, .a = a, .ds = ds, .out = out };
 	struct box_err err = { 0 };
 	struct jnode *j;
 	bool good = true;
@@ -426,9 +426,10 @@ int cedar_schema_parse_json(struct cedar_syms *t, struct arena *a, sv text,
 
 	*out = (struct cedar_schema_src){ 0 };
 	if (sv_starts(text, SV("\xef\xbb\xbf")))
-		p.text = text = sv_sub(text, 3, SIZE_MAX);
+		text = sv_sub(text, 3, SIZE_MAX);
 	if (text.n > CEDAR_SCHEMA_MAX)
 		return fail(&p, NULL, "the schema is larger than 16 MiB") != NULL ? 0 : -1;
+	p.places = cedar_places_of(a, text);
 	j = jtree_parse(a, text, &err);
 	if (j == NULL) {
 		cedar_diag_add(ds, CEDAR_ERROR, "schema", NULL, NULL, "%s", err.msg);
