@@ -100,13 +100,23 @@ class Authority:
         self.lock = threading.Lock()
         self.pem = self._block()
 
+    def _line(self):
+        """A line, or a failure that says so: an empty certificate would show as a handshake's trouble much later (with no CA a client
+        falls back to the system's, and finds "unable to get local issuer certificate")."""
+        line = self.p.stdout.readline()
+        if not line.endswith("\n"):
+            raise RuntimeError(f"the CA of the test ended with status {self.p.wait(LIMIT)}")
+        if line.startswith("error"):
+            raise ValueError(line.strip())
+        return line
+
     def _block(self):
         lines = []
-        while True:
-            line = self.p.stdout.readline()
-            if line in ("", "\n"):
-                return "".join(lines)
+        while (line := self._line()) != "\n":
             lines.append(line)
+        if not lines or not lines[0].startswith("-----BEGIN CERTIFICATE-----"):
+            raise RuntimeError(f"the CA of the test said {lines[:1]}")
+        return "".join(lines)
 
     def _ask(self, line):
         self.p.stdin.write(line + "\n")
@@ -115,10 +125,7 @@ class Authority:
     def leaf(self, host, spki):
         with self.lock:
             self._ask(f"leaf {host} {spki.hex()}")
-            answer = self.p.stdout.readline().strip()
-        if answer.startswith("error"):
-            raise ValueError(answer)
-        return bytes.fromhex(answer)
+            return bytes.fromhex(self._line())
 
     def server(self, host):
         with self.lock:
