@@ -60,7 +60,7 @@ void cedar_diags_sort(struct cedar_diags *ds)
 }
 
 /* Line and column behind the bytes [from, to), which begin at *at. */
-static void walk(sv source, size_t from, size_t to, struct cedar_place *at)
+static void walk(sv source, size_t from, size_t to, struct cedar_mark *at)
 {
 	for (size_t i = from; i < to; i++) {
 		if (source.p[i] == '\n') {
@@ -74,7 +74,7 @@ static void walk(sv source, size_t from, size_t to, struct cedar_place *at)
 
 struct cedar_span cedar_span_at(sv source, size_t off, size_t len)
 {
-	struct cedar_place at = { 1, 1 };
+	struct cedar_mark at = { 1, 1 };
 
 	if (off > source.n)
 		off = source.n;
@@ -85,10 +85,10 @@ struct cedar_span cedar_span_at(sv source, size_t off, size_t len)
 struct cedar_places cedar_places_of(struct arena *a, sv source)
 {
 	struct cedar_places p = { .source = source };
-	struct cedar_place at = { 1, 1 };
+	struct cedar_mark at = { 1, 1 };
 	size_t n = source.n / CEDAR_PLACES_STEP + 1;
 
-	p.mark = ARENA_VEC(a, struct cedar_place, n);
+	p.mark = ARENA_VEC(a, struct cedar_mark, n);
 	for (size_t i = 0; p.mark != NULL && i < n; i++) {
 		p.mark[i] = at;
 		if (i + 1 < n)
@@ -99,7 +99,7 @@ struct cedar_places cedar_places_of(struct arena *a, sv source)
 
 struct cedar_span cedar_places_span(const struct cedar_places *p, size_t off, size_t len)
 {
-	struct cedar_place at = { 0, 0 };
+	struct cedar_mark at = { 0, 0 };
 
 	if (off > p->source.n)
 		off = p->source.n;

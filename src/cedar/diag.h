@@ -58,7 +58,7 @@ struct cedar_span cedar_span_at(sv source, size_t off, size_t len);
 #define CEDAR_PLACES_STEP 512
 struct cedar_places {
 	sv source;
-	struct cedar_place {
+	struct cedar_mark {
 		uint32_t line, col;
 	} * mark; /* NULL: no room; then every place is unknown (line 0) */
 };
