@@ -213,6 +213,31 @@ static void test_list_of_one(void **state)
 	buf_fini(&b);
 }
 
+/* Places found by marks are those found by counting. */
+static void test_places(void **state)
+{
+	struct world *w = *state;
+	AUTO_BUF b = buf_with(1 << 16);
+	struct cedar_places p;
+	struct arena tight = { .limit = 1 };
+
+	for (unsigned i = 0; i < 300; i++)
+		buf_put_c(&b, i % 7 == 0   ? "\n"
+		              : i % 3 == 0 ? "\xc3\xa9\xf0\x9f\x98\x80"
+		                           : "abcdefg ");
+	p = cedar_places_of(&w->a, buf_sv(&b));
+	assert_true(b.n > 2 * CEDAR_PLACES_STEP);
+	for (size_t i = 0; i <= b.n + 1; i++) {
+		struct cedar_span x = cedar_span_at(buf_sv(&b), i, 3),
+		                  y = cedar_places_span(&p, i, 3);
+
+		assert_memory_equal(&x, &y, sizeof(x));
+	}
+	p = cedar_places_of(&tight, buf_sv(&b));
+	assert_int_equal(cedar_places_span(&p, 700, 1).line, 0);
+	arena_free(&tight);
+}
+
 static void test_refused(void **state)
 {
 	static const char *const bad[] = {
@@ -254,6 +279,7 @@ int main(void)
 		T(test_links),
 		T(test_has_path),
 		T(test_list_of_one),
+		T(test_places),
 		T(test_refused),
 	};
 
