@@ -34,6 +34,23 @@ static int check_layers(uid_t uid, gid_t gid, struct box_err *err)
 	return filter_install(FILTER_REAPER, err);
 }
 
+struct trial {
+	uid_t uid;
+	gid_t gid;
+	int out;
+};
+
+static int try_layers(void *arg)
+{
+	const struct trial *t = arg;
+	struct box_err said = { 0 };
+	int r = check_layers(t->uid, t->gid, &said);
+
+	if (r < 0)
+		(void)fd_write_full(t->out, &said, sizeof(said));
+	_exit(r < 0 ? 1 : 0);
+}
+
 int contain_check(struct box_err *err)
 {
 	const unsigned long flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET |
@@ -41,8 +58,8 @@ int contain_check(struct box_err *err)
 	struct box_err said = { 0 };
 	AUTO_FD pidfd = -1, rd = -1, wr = -1;
 	int pipe_fd[2];
-	uid_t uid = geteuid(); /* unmapped in the child until it maps them */
-	gid_t gid = getegid();
+	/* The ids are unmapped in the child until it maps them. */
+	struct trial t = { .uid = geteuid(), .gid = getegid() };
 	ssize_t n;
 	pid_t pid;
 
@@ -52,16 +69,10 @@ int contain_check(struct box_err *err)
 		return box_fail(err, BOX_ESYS, errno, "check the containment");
 	rd = pipe_fd[0];
 	wr = pipe_fd[1];
-	pid = ns_clone(flags, &pidfd);
+	t.out = wr;
+	pid = ns_spawn(flags, try_layers, &t, &pidfd);
 	if (pid < 0)
 		return ns_explain(errno, "make namespaces", err);
-	if (pid == 0) {
-		int r = check_layers(uid, gid, &said);
-
-		if (r < 0)
-			(void)fd_write_full(wr, &said, sizeof(said));
-		_exit(r < 0 ? 1 : 0);
-	}
 	fd_drop(&wr);
 	n = fd_read_full(rd, &said, sizeof(said));
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)

@@ -10,11 +10,11 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Like fork, with these CLONE_NEW* flags; *pidfd (close-on-exec) is set in the parent. -1 with
- * errno. The child is in the middle of its parent's memory: it may only make system calls until it
- * executes something. */
-pid_t ns_clone(unsigned long flags, int *pidfd);
-/* Why ns_clone or the first steps in a new user namespace failed, and what to enable; reads
+/* Run child(arg) in a process with these CLONE_NEW* flags; *pidfd (close-on-exec) is set in the parent. -1 with errno. Like
+ * vfork: the child runs in its parent's memory, on a stack of its own, and the parent waits until it executes something or ends, so it
+ * may read what was prepared and make system calls, and it ends with execve or _exit. What it changes in memory is changed for both. */
+pid_t ns_spawn(unsigned long flags, int (*child)(void *), void *arg, int *pidfd);
+/* Why ns_spawn or the first steps in a new user namespace failed, and what to enable; reads
  * sysctls. Fills err, returns -1. */
 int ns_explain(int sys, const char *what, struct box_err *err);
 

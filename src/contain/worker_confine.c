@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,6 +270,11 @@ int worker_confine(enum worker_profile profile, struct box_err *err)
 		goto out;
 	if (ns_map_ids(card.uid, card.gid) < 0) {
 		(void)ns_explain(errno, "map the user in its namespace", err);
+		goto out;
+	}
+	/* Empty, and not even loopback is up. */
+	if (profile != WORKER_DIAL && unshare(CLONE_NEWNET) < 0) {
+		(void)ns_explain(errno, "leave the network", err);
 		goto out;
 	}
 	if (ns_harden() < 0) {

@@ -82,8 +82,9 @@ static int child_fds(const struct child *c)
 	return (int)syscall(SYS_close_range, (unsigned)c->from_n, ~0u, 0);
 }
 
-static void __attribute__((noreturn)) child_run(const struct child *c)
+static int child_run(void *arg)
 {
+	const struct child *c = arg;
 	static char *const no_env[] = { NULL };
 	const struct worker_spec *s = c->s;
 	char *argv[] = { (char *)(uintptr_t)s->name, NULL };
@@ -112,8 +113,9 @@ static void __attribute__((noreturn)) child_run(const struct child *c)
 
 int worker_spawn(const struct worker_spec *s, pid_t *pid, int *pidfd, struct box_err *err)
 {
-	unsigned long flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
-	                      CLONE_NEWUTS | CLONE_NEWCGROUP;
+	/* The network namespace takes longest to make: the worker does it (worker_confine). */
+	const unsigned long flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
+	                            CLONE_NEWUTS | CLONE_NEWCGROUP;
 	int from[WORKER_FDS + WORKER_FDS_MAX];
 	struct child c = { .s = s, .from = from };
 	AUTO_FD null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -135,11 +137,7 @@ int worker_spawn(const struct worker_spec *s, pid_t *pid, int *pidfd, struct box
 	for (size_t i = 0; i < s->fds_n; i++)
 		from[WORKER_FDS + i] = s->fds[i];
 	c.from_n = WORKER_FDS + s->fds_n;
-	if (s->profile != WORKER_DIAL)
-		flags |= CLONE_NEWNET;
-	p = ns_clone(flags, pidfd);
-	if (p == 0)
-		child_run(&c);
+	p = ns_spawn(flags, child_run, &c, pidfd);
 	if (p < 0) {
 		int sys = errno;
 		char what[128];

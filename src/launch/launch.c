@@ -65,8 +65,9 @@ struct child {
 	int from[5]; /* stdin, stdout, stderr, control, spec */
 };
 
-static void __attribute__((noreturn)) child_run(const struct child *c)
+static int child_run(void *arg)
 {
+	const struct child *c = arg;
 	static char name[] = "box-launch";
 	static char *const argv[] = { name, NULL };
 	static char *const no_env[] = { NULL };
@@ -117,9 +118,7 @@ int launch_start(const char *launcher_path, const struct sandbox_spec *spec, con
 		c.from[i] = stdio[i];
 	c.from[LAUNCH_CONTROL_FD] = theirs;
 	c.from[LAUNCH_SPEC_FD] = file;
-	pid = ns_clone(LAUNCH_FLAGS, &pidfd);
-	if (pid == 0)
-		child_run(&c);
+	pid = ns_spawn(LAUNCH_FLAGS, child_run, &c, &pidfd);
 	if (pid < 0) {
 		int sys = errno;
 		char what[320];

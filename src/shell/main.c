@@ -149,7 +149,8 @@ int main(void)
 	int mon, devnull;
 
 	log_init("box-shell", LOG_WARNING);
-	(void)setlocale(LC_ALL, "C.UTF-8"); /* built into the C library: no file is read later */
+	/* Its files are read now, none later; order and messages are C's anyway. */
+	(void)setlocale(LC_CTYPE, "C.UTF-8");
 	if (worker_confine(WORKER_SHELL, &err) != 0) {
 		log_error("%s", err.msg);
 		return 1;
