@@ -17,12 +17,13 @@ struct sip_key sip_key_random(void)
 	return k;
 }
 
-static uint64_t rotl(uint64_t x, int b)
+static inline uint64_t rotl(uint64_t x, int b)
 {
 	return x << b | x >> (64 - b);
 }
 
-static void sip_round(uint64_t v[4])
+/* Inlined, so that the state stays in registers: keys of tables are short, and there are many. */
+__attribute__((always_inline)) static inline void sip_round(uint64_t v[4])
 {
 	v[0] += v[1];
 	v[1] = rotl(v[1], 13) ^ v[0];
