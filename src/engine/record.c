@@ -124,11 +124,26 @@ static bool all_zero(sv s)
 	return true;
 }
 
+/* Everything behind the check sum; r is at it. Returns the six bytes that are zero. */
+static sv get_fields(struct rd *r, uint32_t n, struct wal_rec *out)
+{
+	sv zero;
+
+	out->offset = rd_u64(r);
+	out->ts = (int64_t)rd_u64(r);
+	out->durable = rd_u64(r);
+	out->kind = rd_u8(r);
+	out->flags = rd_u8(r);
+	zero = rd_bytes(r, 6);
+	out->prev = (const uint8_t *)rd_bytes(r, WAL_HASH).p;
+	out->body = rd_bytes(r, n);
+	return zero;
+}
+
 enum wal_found wal_rec_get(sv bytes, uint32_t seed, struct wal_rec *out, const char **why)
 {
 	struct rd r = rd_of(bytes.p, bytes.n);
 	uint32_t n, crc;
-	sv zero;
 
 	if (bytes.n < WAL_REC_HDR) {
 		*why = "cut short";
@@ -149,17 +164,19 @@ enum wal_found wal_rec_get(sv bytes, uint32_t seed, struct wal_rec *out, const c
 		*why = "the check sum is wrong";
 		return WAL_BAD;
 	}
-	out->offset = rd_u64(&r);
-	out->ts = (int64_t)rd_u64(&r);
-	out->durable = rd_u64(&r);
-	out->kind = rd_u8(&r);
-	out->flags = rd_u8(&r);
-	zero = rd_bytes(&r, 6);
-	out->prev = (const uint8_t *)rd_bytes(&r, WAL_HASH).p;
-	out->body = rd_bytes(&r, n);
-	if (!all_zero(zero)) {
+	if (!all_zero(get_fields(&r, n, out))) {
 		*why = "written by a later version of the format";
 		return WAL_BAD;
 	}
 	return WAL_FOUND;
+}
+
+void wal_rec_view(sv bytes, struct wal_rec *out)
+{
+	struct rd r = rd_of(bytes.p, bytes.n);
+	uint32_t n = rd_u32(&r);
+
+	out->whole = sv_sub(bytes, 0, wal_rec_size(n));
+	(void)rd_u32(&r); /* check sum */
+	(void)get_fields(&r, n, out);
 }

@@ -90,3 +90,5 @@ enum wal_found {
 };
 /* Look at the record that starts at the front of bytes. Views borrow from bytes. */
 enum wal_found wal_rec_get(sv bytes, uint32_t seed, struct wal_rec *out, const char **why);
+/* The same for bytes that wal_rec_get found to be one, without looking again. */
+void wal_rec_view(sv bytes, struct wal_rec *out);

@@ -43,7 +43,9 @@ typedef int (*wal_rec_fn)(void *arg, const struct wal_rec *r, struct box_err *er
 
 /* Read all segments of the folder that may hold records from offset `from` on; call fn (may be
  * NULL) for those. When records below `from` are in the same segment, they are checked and
- * passed over. -1: BOX_ECORRUPT names file and byte. */
+ * passed over. fn is called on the caller's thread; another one may read ahead of it. A segment
+ * that a live store dropped meanwhile is passed over. -1: BOX_ECORRUPT names file and byte; *end
+ * then says nothing. */
 int wal_scan(int dir, uint64_t from, enum wal_scan_mode mode, wal_rec_fn fn, void *arg,
     struct wal_end *end, struct box_err *err);
 

@@ -163,6 +163,44 @@ static void *loop(void *arg)
 	return NULL;
 }
 
+/* Looks into the log all the time, as `dogwood log` does: what it sees is in order and reaches
+ * what was there before, whatever is written, begun and dropped meanwhile. */
+struct reader {
+	const char *path;
+	atomic_bool stop;
+	uint64_t last, scans;
+	unsigned errors;
+};
+
+static int on_seen(void *arg, const struct wal_rec *r, struct box_err *err)
+{
+	struct reader *d = arg;
+
+	(void)err;
+	d->errors += d->last != 0 && r->offset <= d->last;
+	d->last = r->offset;
+	return 0;
+}
+
+static void *watch(void *arg)
+{
+	struct reader *d = arg;
+	AUTO_FD dir = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct wal_end end;
+	struct box_err err;
+
+	while (!atomic_load(&d->stop)) {
+		uint64_t before = d->last;
+
+		d->last = 0;
+		if (wal_scan(dir, 0, WAL_SCAN_LIVE, on_seen, d, &end, &err) < 0)
+			d->errors++;
+		d->errors += d->last < before;
+		d->scans++;
+	}
+	return NULL;
+}
+
 static int cmp_u64(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -178,19 +216,21 @@ static void test_many(void **state)
 	static uint64_t all[CALLERS * EACH];
 	const char *path = tmp_path("many");
 	struct looper l = { 0 };
-	pthread_t loop_thread;
+	struct reader d = { .path = path };
+	pthread_t loop_thread, read_thread;
 	struct rig r;
 	uint64_t installs = 1;
 
 	(void)state;
 	rig_init(&r, path);
 	r.opt.now_ns = NULL;
-	r.opt.snapshot_events = 500;
-	r.opt.segment_bytes = 262144;
+	r.opt.snapshot_events = 200;
+	r.opt.segment_bytes = 65536;
 	rig_open(&r);
 	(void)rig_install(&r, rig_policy);
 	l.e = r.e;
 	assert_int_equal(pthread_create(&loop_thread, NULL, loop, &l), 0);
+	assert_int_equal(pthread_create(&read_thread, NULL, watch, &d), 0);
 	for (unsigned i = 0; i < CALLERS; i++) {
 		c[i] = (struct caller){ .e = r.e, .n = i };
 		assert_int_equal(pthread_create(&c[i].thread, NULL, call, &c[i]), 0);
@@ -211,6 +251,10 @@ static void test_many(void **state)
 		}
 	}
 	assert_int_equal(pthread_join(loop_thread, NULL), 0);
+	atomic_store(&d.stop, true);
+	assert_int_equal(pthread_join(read_thread, NULL), 0);
+	assert_int_equal(d.errors, 0);
+	assert_true(d.scans > 0 && d.last > 0);
 	assert_int_equal(l.errors, 0);
 	assert_int_equal(l.called, l.begun);
 	assert_int_equal(rig_status(&r).next_offset, installs + CALLERS * EACH + (uint64_t)l.begun);
@@ -363,8 +407,12 @@ static void test_kill(void **state)
 			child(path, p[1], round);
 		(void)close(p[1]);
 		/* Half of them die somewhere in opening, however slow that is. */
-		if (round % 2 == 0)
+		if (round % 2 == 0) {
 			assert_int_equal(fd_read_full(p[0], &t, sizeof(t)), sizeof(t));
+			if (t.matters != 0)
+				must = t.offset + 1;
+			told++;
+		}
 		(void)nanosleep(&nap, NULL);
 		assert_int_equal(kill(pid, SIGKILL), 0);
 		while (fd_read_full(p[0], &t, sizeof(t)) == (ssize_t)sizeof(t)) {
