@@ -21,6 +21,37 @@ struct dogwood_rule eng_set_rule(const struct eng_set *s, size_t i)
 	return r;
 }
 
+static bool only_comments(sv s)
+{
+	sv line;
+
+	for (s = sv_trim(s); sv_starts(s, SV("//")); s = sv_trim(s))
+		(void)sv_cut(s, '\n', &line, &s);
+	return s.n == 0;
+}
+
+int eng_set_definitions(const struct eng_set *s, struct arena *a, sv *out, struct box_err *err)
+{
+	AUTO_BUF b = buf_with(DW_SOURCE_MAX);
+	size_t at = 0;
+
+	*out = (sv){ NULL, 0 };
+	for (size_t i = 0; i <= s->n; i++) {
+		const struct dw_rule *r = i < s->n ? dw_set_rule(s->set, i) : NULL;
+		sv between = sv_sub(s->text, at, (r != NULL ? r->start : s->text.n) - at);
+
+		if (!only_comments(between)) {
+			buf_put_sv(&b, sv_trim(between));
+			buf_put_byte(&b, '\n');
+		}
+		if (r != NULL)
+			at = r->start + r->statement.n;
+	}
+	if (b.n != 0)
+		*out = arena_dup(a, buf_sv(&b));
+	return buf_ok(&b) && (b.n == 0 || out->p != NULL) ? 0 : box_nomem(err, "definitions");
+}
+
 struct eng_set *eng_set_ref(struct eng_set *s)
 {
 	(void)atomic_fetch_add(&s->refs, 1);
@@ -133,6 +164,7 @@ static int compile(struct eng_set *s, const struct dogwood_policy_set *in, int64
 		return box_nomem(err, "the policies");
 	if (join(&s->a, in, &text, start, before, err) < 0)
 		return -1;
+	s->text = text;
 	load.policy = (struct dw_source){ name, text };
 	s->set = dw_load(&load, &found, err);
 	if (diags != NULL && eng_diags_add(diags, &found, name, &j) < 0)

@@ -26,6 +26,7 @@ struct eng_set {
 	struct dw_set *set;
 	struct buf body; /* install body (codec.h): the texts */
 	struct arena a;
+	sv text;                    /* all policy sources as one */
 	struct dogwood_rule *rules; /* one for each rule of set */
 	struct eng_entry *entries;  /* likewise; NULL until somebody says (change.h) */
 	uint64_t next_ordinal;
@@ -41,6 +42,9 @@ int eng_set_load_for(const struct dogwood_policy_set *in, int64_t tick, bool loo
     dogwood_diags *diags, struct eng_set **out, struct box_err *err);
 /* From an install body (codec.h). A set that does not compile any more is BOX_ECORRUPT. */
 int eng_set_decode(sv body, struct eng_set **out, struct box_err *err);
+/* What the sources hold besides rules: definitions of macros. Empty when that is only space and
+ * comments. Lives in a. -1 without memory. */
+int eng_set_definitions(const struct eng_set *s, struct arena *a, sv *out, struct box_err *err);
 /* What the public interface says about rule i. */
 struct dogwood_rule eng_set_rule(const struct eng_set *s, size_t i);
 struct eng_set *eng_set_ref(struct eng_set *s);

@@ -26,6 +26,7 @@ struct fold {
 	size_t n, cap;
 	struct dogwood_policy_set src; /* of the old set: its schemas and macros */
 	sv schema;
+	sv defs; /* macros that the sources define, of all of them together */
 	uint64_t next_ordinal;
 	dogwood_diags *diags;
 	struct buf minted; /* tokens of what was added, one a line */
@@ -48,7 +49,8 @@ static int push(struct fold *f, const struct item *it, struct box_err *err)
 
 static int start(struct fold *f, struct box_err *err)
 {
-	if (eng_install_get(buf_sv(&f->old->body), &f->a, &f->src, err) < 0)
+	if (eng_install_get(buf_sv(&f->old->body), &f->a, &f->src, err) < 0 ||
+	    eng_set_definitions(f->old, &f->a, &f->defs, err) < 0)
 		return -1;
 	f->schema = eng_sv(f->src.action_schema.text);
 	f->next_ordinal = f->old->next_ordinal;
@@ -74,23 +76,53 @@ static struct item *find(struct fold *f, sv token, struct box_err *err)
 	return NULL;
 }
 
+static const char defs_name[] = "(definitions)";
+
+static int load_one(const struct fold *f, sv text, bool with_defs, dogwood_diags *diags,
+    struct eng_set **out, struct box_err *err)
+{
+	struct dogwood_source src[2] = { { dogwood_cstr(defs_name), eng_str(f->defs) },
+		{ dogwood_cstr("(change)"), eng_str(text) } };
+	struct dogwood_policy_set one = f->src;
+
+	one.policies = with_defs ? src : src + 1;
+	one.n_policies = with_defs ? 2 : 1;
+	one.action_schema.text = eng_str(f->schema);
+	return eng_set_load_for(&one, DW_TICK_NANO, true, diags, out, err);
+}
+
 /* The policies of one source. They are only taken apart here; the whole new set is checked at
- * the end. Returns a set to unref. */
+ * the end. They may use macros that are defined already, define more, or repeat definitions word
+ * by word. Returns a set to unref. */
 static struct eng_set *split(struct fold *f, sv text, struct box_err *err)
 {
-	struct dogwood_source src = { dogwood_cstr("(change)"), eng_str(text) };
-	struct dogwood_policy_set one = f->src;
+	bool defs = f->defs.n != 0;
+	struct box_err first = { 0 }, again;
 	struct eng_set *s;
+	sv own;
 
-	one.policies = &src;
-	one.n_policies = 1;
-	one.action_schema.text = eng_str(f->schema);
-	if (eng_set_load_for(&one, DW_TICK_NANO, true, f->diags, &s, err) < 0)
+	if (load_one(f, text, defs, NULL, &s, &first) == 0) {
+		if (eng_set_definitions(s, &f->a, &f->defs, err) < 0)
+			goto fail;
+	} else if (defs && load_one(f, text, false, NULL, &s, &again) == 0) {
+		if (eng_set_definitions(s, &f->a, &own, err) < 0)
+			goto fail;
+		if (own.n == 0 || sv_find_sv(f->defs, own) < 0) {
+			*err = first;
+			goto fail;
+		}
+	} else {
+		/* Once more, for the findings. */
+		if (load_one(f, text, defs, f->diags, &s, err) == 0)
+			eng_set_unref(s);
+		*err = first;
 		return NULL;
+	}
 	if (s->n != 0)
 		return s;
-	eng_set_unref(s);
 	(void)box_fail(err, BOX_ECONFIG, 0, "source contains no policy");
+fail:
+	eng_set_unref(s);
 	return NULL;
 }
 
@@ -192,19 +224,22 @@ static int apply(struct fold *f, const struct dogwood_verb *verb, struct box_err
 	return box_fail(err, BOX_ECONFIG, 0, "unknown verb %d", (int)verb->kind);
 }
 
-/* Compile what the fold gave: one source for each policy, named by its token. */
+/* Compile what the fold gave: one source for each policy, named by its token, and the macros. */
 static int compile(struct fold *f, struct eng_set **out, struct box_err *err)
 {
-	struct dogwood_source *src = ARENA_VEC(&f->a, struct dogwood_source, f->n);
+	struct dogwood_source *src = ARENA_VEC(&f->a, struct dogwood_source, f->n + 1);
 	struct dogwood_policy_set set = f->src;
+	size_t n = 0;
 
 	if (src == NULL)
 		return box_nomem(err, "a batch of changes");
+	if (f->defs.n != 0)
+		src[n++] = (struct dogwood_source){ dogwood_cstr(defs_name), eng_str(f->defs) };
 	for (size_t i = 0; i < f->n; i++)
-		src[i] = (struct dogwood_source){ dogwood_cstr(f->v[i].who.token),
+		src[n++] = (struct dogwood_source){ dogwood_cstr(f->v[i].who.token),
 			eng_str(f->v[i].text) };
 	set.policies = src;
-	set.n_policies = f->n;
+	set.n_policies = n;
 	set.action_schema.text = eng_str(f->schema);
 	if (eng_set_load(&set, f->diags, out, err) < 0)
 		return -1;

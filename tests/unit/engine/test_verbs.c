@@ -258,6 +258,60 @@ static void test_all_or_nothing(void **state)
 	rig_fini(&r);
 }
 
+/* Macros that a policy source defines stay defined for what comes later, and go through restarts
+ * and snapshots. */
+static void test_macros(void **state)
+{
+#define DEF                                                                                        \
+	"def temporal answered(?h) { formerly within 1h Box::Action::\"http:request\"::"           \
+	"response{ input.host: ?h } };\n"
+#define LATE                                                                                       \
+	"def temporal late(?h) { formerly within 2h Box::Action::\"http:request\"::response{ "     \
+	"input.host: ?h } };\n"
+#define FORBID(name, macro, host)                                                                  \
+	"@id(\"" name "\") forbid (principal, action == Box::Action::\"http:request\", resource) " \
+	"when temporal { " macro "(\"" host "\") };\n"
+	(void)state;
+	for (int how = 0; how < 3; how++) {
+		struct dogwood_error err = { 0 };
+		struct dogwood_verb bad = { DOGWOOD_ADD, { NULL, 0 },
+			dogwood_cstr(
+			    "def temporal answered(?h) { formerly within 9h "
+			    "Box::Action::\"http:request\"::response{ input.host: ?h } };\n" FORBID(
+			        "x", "answered", "x.com")) };
+		char a[DOGWOOD_POLICY_TOKEN + 1];
+		struct rig r;
+
+		rig_init(&r, tmp_path("macros"));
+		rig_open(&r);
+		(void)rig_install(
+		    &r, "// first\n" DEF "// second\n" PERMIT FORBID("a", "answered", "a.com"));
+		answered(&r, "a.com");
+		reopen(&r, how);
+		/* Another source that uses it, and defines one more. */
+		(void)snprintf(a, sizeof(a), "%s",
+		    must(&r, DOGWOOD_ADD, NULL, LATE FORBID("b", "late", "b.com")));
+		reopen(&r, how);
+		assert_string_equal(refused(&r), "a");
+		token_at(&r, 1, a);
+		(void)must(&r, DOGWOOD_DELETE, a, NULL);
+		assert_null(refused(&r));
+		answered(&r, "b.com");
+		reopen(&r, how);
+		assert_string_equal(refused(&r), "b");
+		/* Word by word again is no second definition; another meaning is. */
+		(void)must(&r, DOGWOOD_ADD, NULL, DEF FORBID("c", "answered", "c.com"));
+		assert_int_equal(batch(&r, &bad, 1, NULL, &err), -1);
+		assert_int_equal(err.code, DOGWOOD_EPOLICY);
+		reopen(&r, how);
+		(void)must(&r, DOGWOOD_RESET_ALL, NULL, NULL);
+		assert_null(refused(&r));
+		answered(&r, "c.com");
+		assert_string_equal(refused(&r), "c");
+		rig_fini(&r);
+	}
+}
+
 /* A schema may grow without any history being lost. */
 static void test_schema(void **state)
 {
@@ -298,6 +352,7 @@ int main(void)
 		cmocka_unit_test(test_add),
 		cmocka_unit_test(test_retention),
 		cmocka_unit_test(test_all_or_nothing),
+		cmocka_unit_test(test_macros),
 		cmocka_unit_test(test_schema),
 	};
 
