@@ -3,13 +3,14 @@
 
 BUILD  ?= build
 SAN    ?= build-san
+TSAN   ?= build-tsan
 FUZZ   ?= build-fuzz
 MESON  ?= meson
 NINJA  ?= ninja
 JOBS   ?= $(shell nproc)
 FUZZ_SECONDS ?= 30
 
-.PHONY: all build deps run test test-unit test-san test-long test-fresh bench fuzz format format-check lint layers install clean help
+.PHONY: all build deps run test test-unit test-san test-tsan test-long test-fresh bench fuzz format format-check lint layers install clean help
 
 all: build
 
@@ -43,6 +44,10 @@ test-unit: build
 test-san: deps
 	@test -f $(SAN)/build.ninja || $(MESON) setup $(SAN) -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
 	@$(MESON) test -C $(SAN) --timeout-multiplier 4 --suite unit --suite conformance --print-errorlogs
+
+## make test-tsan   the tests of what has threads, under ThreadSanitizer
+test-tsan: deps
+	@MESON=$(MESON) NINJA=$(NINJA) JOBS=$(JOBS) tools/test-tsan $(TSAN)
 
 ## make test-long   the long forms of the randomised tests
 test-long: build
@@ -78,4 +83,4 @@ install: build
 	@$(MESON) install -C $(BUILD)
 
 clean:
-	rm -rf $(BUILD) $(SAN) $(FUZZ)
+	rm -rf $(BUILD) $(SAN) $(TSAN) $(FUZZ)
