@@ -47,16 +47,19 @@ static void put_uid(struct buf *b, struct cedar_uid u)
 }
 
 /* Chains are nested to the left: ((a && b) && c). */
+/* a && b && c is (a && b) && c. No recursion: such a chain may be long. */
 static void put_binary(struct out *o, const struct cedar_expr *e, uint32_t n)
 {
-	buf_putf(o->b, "{\"%s\": {\"left\": ", op_name[e->kind]);
-	if (n > 2)
-		put_binary(o, e, n - 1);
-	else
-		put(o, e->arg[0]);
-	buf_put_sv(o->b, SV(", \"right\": "));
-	put(o, e->arg[n - 1]);
-	buf_put_sv(o->b, SV("}}"));
+	uint32_t i;
+
+	for (i = 1; i < n && !o->b->bad; i++)
+		buf_putf(o->b, "{\"%s\": {\"left\": ", op_name[e->kind]);
+	put(o, e->arg[0]);
+	for (i = 1; i < n && !o->b->bad; i++) {
+		buf_put_sv(o->b, SV(", \"right\": "));
+		put(o, e->arg[i]);
+		buf_put_sv(o->b, SV("}}"));
+	}
 }
 
 static void put_list(struct out *o, const struct cedar_expr *e)

@@ -493,6 +493,8 @@ static struct cedar_expr *has(struct parser *p, struct cedar_span from, struct c
 	p_advance(p);
 	index = p->cur.kind == CEDAR_T_STRING;
 	do {
+		if (n >= CEDAR_MAX_DEPTH) /* it stands for as many accesses, one in the other */
+			return p_fail(p, "the expression is nested too deeply");
 		path = p_room(p, path, n, &cap, sizeof(*path));
 		if (path == NULL)
 			return NULL;

@@ -12,6 +12,7 @@
 #define ARENA_LIMIT ((size_t)1 << 30)
 #define SYMS_LIMIT  ((size_t)256 << 20)
 #define OUT_MAX     ((size_t)256 << 20)
+#define MAX_INDENT  60
 
 static const char help_text[] =
     "Usage: dogwood translate [OPTIONS] FILE\n\n"
@@ -142,7 +143,8 @@ static void put_text(struct job *j, struct buf *out)
 static void line(struct buf *out, unsigned level)
 {
 	buf_put_byte(out, '\n');
-	for (; level > 0; level--)
+	/* A long chain of && is as deep; the margin need not be. */
+	for (level = level < MAX_INDENT ? level : MAX_INDENT; level > 0; level--)
 		buf_put_c(out, "  ");
 }
 

@@ -26,7 +26,7 @@ static void read_blocks(
     struct cedar_syms *t, struct arena *a, const struct cedar_source *src, struct cedar_diags *ds)
 {
 	struct dw_tparse tp = { t, a, ds, false };
-	struct dw_macros m = { .t = t, .a = a, .ds = ds };
+	AUTO_DW_MACROS m = { .t = t, .a = a, .ds = ds };
 
 	for (size_t i = 0; i < src->n_policy; i++) {
 		for (uint32_t k = 0; k < src->policy[i].n_cond; k++)

@@ -26,11 +26,14 @@ static const char *const reserved[] = { "decimal", "datetime", "duration", "ip",
 
 const struct dw_macro *dw_macro_find(const struct dw_macros *m, sv name)
 {
-	for (uint32_t i = 0; i < m->n; i++) {
-		if (sv_eq(m->v[i].name, name))
-			return &m->v[i];
-	}
-	return NULL;
+	uintptr_t at = (uintptr_t)smap_get(&m->index, cedar_syms_find(m->t, name), NULL);
+
+	return at != 0 ? &m->v[at - 1] : NULL;
+}
+
+void dw_macros_fini(struct dw_macros *m)
+{
+	smap_fini(&m->index);
 }
 
 int dw_macro_param(const struct dw_macro *m, sv name)
@@ -138,6 +141,8 @@ bool dw_macros_add(struct dw_macros *m, const struct cedar_source *src, bool lib
 			m->cap = cap;
 		}
 		m->v[m->n++] = x;
+		if (smap_add(&m->index, d->name, NULL, (void *)(uintptr_t)m->n) < 0)
+			return dw_macro_fail(m, &d->span, "the policy source is too large");
 	}
 	return ok;
 }
@@ -267,15 +272,15 @@ bool dw_macros_cedar(struct dw_macros *m, struct cedar_expr **e)
 
 sv dw_macro_nearest(const struct dw_macros *m, sv word)
 {
-	sv *names = ARENA_VEC(m->a, sv, m->n);
+	sv names[512], near;
 	const char *hint;
-	sv near;
+	uint32_t n = m->n < 512 ? m->n : 512;
 
-	if (names == NULL)
-		return (sv){ NULL, 0 };
-	for (uint32_t i = 0; i < m->n; i++)
+	if (m->ds->n >= CEDAR_DIAGS_MAX)
+		return (sv){ NULL, 0 }; /* nobody will see it */
+	for (uint32_t i = 0; i < n; i++)
 		names[i] = m->v[i].name;
-	near = cedar_nearest(word, names, m->n);
+	near = cedar_nearest(word, names, n);
 	if (near.n == 0)
 		return (sv){ NULL, 0 };
 	hint = arena_printf(m->a, "did you mean `" SV_FMT "`?", SV_ARG(near));

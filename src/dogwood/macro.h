@@ -5,6 +5,7 @@
 #pragma once
 
 #include "cedar/parse.h"
+#include "cedar/smap.h"
 #include "dogwood/cond.h"
 
 #define DW_MACRO_NODES ((size_t)1 << 18) /* nodes that the expansions of one rule may make */
@@ -26,8 +27,11 @@ struct dw_macros {
 	struct cedar_diags *ds;
 	struct dw_macro *v;
 	uint32_t n, cap;
-	size_t nodes; /* made for the present rule */
+	struct smap index; /* name: position in v, plus 1 */
+	size_t nodes;      /* made for the present rule */
 };
+void dw_macros_fini(struct dw_macros *m);
+#define AUTO_DW_MACROS __attribute__((cleanup(dw_macros_fini))) struct dw_macros
 
 /* The default library (8.1). */
 extern const char dw_default_macros[];

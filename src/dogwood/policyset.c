@@ -72,10 +72,8 @@ static int see_leaf(void *ctx, struct cedar_expr **node)
 		return 0;
 	}
 	/* A leaf that a macro used twice is one leaf. */
-	for (size_t i = w->rule->leaf0; i < s->nleaves; i++) {
-		if (s->leaves[i].cedar == leaf)
-			return 0;
-	}
+	if (leaf->ordinal < s->nleaves && s->leaves[leaf->ordinal].cedar == leaf)
+		return 0;
 	if (s->nleaves == w->cap) {
 		size_t cap = w->cap != 0 ? w->cap * 2 : 16;
 		struct dw_leaf_impl *v = arena_grow(l->a, s->leaves, s->nleaves, cap, sizeof(*v));
@@ -578,7 +576,7 @@ static bool load_macros(struct dw_loader *l, struct dw_macros *m, struct dw_diag
  * none that only follows from another. */
 static bool load(struct dw_loader *l, struct dw_diags *d)
 {
-	struct dw_macros m = { .t = l->s->syms, .a = l->a, .ds = l->ds };
+	AUTO_DW_MACROS m = { .t = l->s->syms, .a = l->a, .ds = l->ds };
 	bool schemas = load_schemas(l, d), ok = parse_all(l) && schemas;
 
 	if (!schemas)
