@@ -1,7 +1,7 @@
 /* The monitor of one run, as its own files see it. Everything hangs from struct monitor; there is no other state.
  *
  *   run.c       order of start and stop, signals, the report        sandbox.c   agent and tools: specs, launch, exit
- *   crew.c      starting and ending our own worker programs         session.c   one box-shell: one command of an alias
+ *   crew.c      starting and ending our own worker programs         session*.c  one box-shell: one command of an alias
  *   fileserver.c box-files                                          broker.c    the box's socket: aliases
  *   egress.c    box-gateway and box-dial, started on first use      decide.c    policy; record.c records
  *   terminal.c  the operator's terminal                             spawn.c     names of host programs

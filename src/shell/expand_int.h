@@ -38,6 +38,13 @@ void sh_x_value(struct xp *x, const char *s, bool quoted);
 void sh_x_list(struct xp *x, char *const *v, size_t n, char sep, bool quoted);
 /* param.c */
 void sh_x_param(struct xp *x, const struct sh_param *q, bool quoted);
+/* param_op.c: results are in the arena. */
+char *sh_x_recase(struct xp *x, const char *s, enum sh_param_op op, const char *pat);
+char *sh_x_replace(
+    struct xp *x, const char *s, enum sh_param_op op, const char *pat, const char *rep);
+bool sh_x_slice(struct xp *x, const char *s, int64_t off, bool has_len, int64_t len, char **out);
+char *sh_x_strip(struct xp *x, const char *s, enum sh_param_op op, const char *pat);
+char *sh_x_transform(struct xp *x, const struct sh_param *q, const char *s);
 /* A word as pattern text (quoted specials escaped), in the arena; NULL after an error. */
 char *sh_x_pattern(struct xp *x, const struct sh_word *w);
 char *sh_x_string(struct xp *x, const struct sh_word *w);

@@ -6,7 +6,7 @@
 
 #include "base/ban.h"
 
-static void expect(struct sh_parser *p, const char *reserved)
+void sh_p_expect(struct sh_parser *p, const char *reserved)
 {
 	if (!sh_p_is(p, reserved)) {
 		struct token *t = sh_p_peek(p, true);
@@ -221,7 +221,7 @@ static struct sh_node *if_command(struct sh_parser *p)
 
 	sh_p_take(p); /* if or elif */
 	n->a = body(p);
-	expect(p, "then");
+	sh_p_expect(p, "then");
 	n->b = body(p);
 	if (sh_p_is(p, "elif")) {
 		sh_p_enter(p);
@@ -233,7 +233,7 @@ static struct sh_node *if_command(struct sh_parser *p)
 		sh_p_take(p);
 		n->c = body(p);
 	}
-	expect(p, "fi");
+	sh_p_expect(p, "fi");
 	return n;
 }
 
@@ -243,9 +243,9 @@ static struct sh_node *while_command(struct sh_parser *p, enum sh_node_kind kind
 
 	sh_p_take(p);
 	n->a = body(p);
-	expect(p, "do");
+	sh_p_expect(p, "do");
 	n->b = body(p);
-	expect(p, "done");
+	sh_p_expect(p, "done");
 	return n;
 }
 
@@ -257,12 +257,12 @@ static struct sh_node *do_group(struct sh_parser *p)
 	if (sh_p_is(p, "{")) {
 		sh_p_take(p);
 		n = body(p);
-		expect(p, "}");
+		sh_p_expect(p, "}");
 		return n;
 	}
-	expect(p, "do");
+	sh_p_expect(p, "do");
 	n = body(p);
-	expect(p, "done");
+	sh_p_expect(p, "done");
 	return n;
 }
 
@@ -396,7 +396,7 @@ static struct sh_node *case_command(struct sh_parser *p)
 	n->word = t->word;
 	sh_p_take(p);
 	sh_p_newlines(p);
-	expect(p, "in");
+	sh_p_expect(p, "in");
 	/* The word behind `in` must not be looked up as an alias, but may be an assignment-like
 	 * pattern: it is read
 	 * with assign_ok = false. */
@@ -478,180 +478,6 @@ static struct sh_node *function_keyword(struct sh_parser *p)
 	return function_body(p, name, line);
 }
 
-/* --- [[ ]] --- */
-
-static struct sh_cond *cond_or(struct sh_parser *p);
-
-static struct sh_cond *cond_new(struct sh_parser *p, enum sh_cond_kind kind)
-{
-	struct sh_cond *c = P_NEW(p, struct sh_cond);
-
-	c->kind = kind;
-	return c;
-}
-
-static void cond_newlines(struct sh_parser *p)
-{
-	while (sh_p_peek(p, false)->kind == TK_NEWLINE)
-		sh_p_take(p);
-}
-
-static bool unary_op(sv s)
-{
-	return s.p != NULL && s.n == 2 && s.p[0] == '-' &&
-	       strchr("abcdefghknoprstuvwxzGLNORS", s.p[1]) != NULL;
-}
-
-static bool binary_op(sv s)
-{
-	static const char *const ops[] = { "=", "==", "!=", "=~", "-eq", "-ne", "-lt", "-le", "-gt",
-		"-ge", "-nt", "-ot", "-ef", NULL };
-
-	for (size_t i = 0; s.p != NULL && ops[i] != NULL; i++) {
-		if (sv_eq(s, sv_c(ops[i])))
-			return true;
-	}
-	return false;
-}
-
-static struct sh_word *cond_word(struct sh_parser *p)
-{
-	struct token *t = sh_p_peek(p, false);
-	struct sh_word *w = t->word;
-
-	if (t->kind != TK_WORD)
-		sh_p_unexpected(p, t);
-	sh_p_take(p);
-	return w;
-}
-
-static struct sh_cond *cond_binary(struct sh_parser *p, struct sh_word *left, const char *op)
-{
-	struct sh_cond *c = cond_new(p, SH_C_BINARY);
-
-	c->left = left;
-	c->op = op;
-	sh_p_take(p);
-	if (strcmp(op, "=~") == 0) {
-		int line;
-
-		sh_p_skip_blanks(p);
-		line = p->line;
-		c->right = sh_p_word_of(p, sh_p_parts(p, W_REGEX), line);
-		if (c->right->parts == NULL)
-			sh_p_unexpected(p, sh_p_peek(p, false));
-	} else {
-		c->right = cond_word(p);
-	}
-	return c;
-}
-
-static struct sh_cond *cond_primary(struct sh_parser *p)
-{
-	struct token *t = sh_p_peek(p, false);
-	struct sh_cond *c;
-	struct sh_word *w;
-	sv lit;
-
-	if (t->kind == TK_LPAREN) {
-		sh_p_take(p);
-		cond_newlines(p);
-		c = cond_or(p);
-		cond_newlines(p);
-		if (sh_p_peek(p, false)->kind != TK_RPAREN)
-			sh_p_unexpected(p, &p->tok);
-		sh_p_take(p);
-		return c;
-	}
-	lit = t->lit;
-	if (t->kind == TK_WORD && lit.p != NULL && sv_eq(lit, SV("]]")))
-		sh_p_unexpected(p, t);
-	w = cond_word(p);
-	t = sh_p_peek(p, false);
-	if (unary_op(lit) && t->kind == TK_WORD && !binary_op(t->lit) &&
-	    !(t->lit.p != NULL && sv_eq(t->lit, SV("]]")))) {
-		c = cond_new(p, SH_C_UNARY);
-		c->op = sh_p_dup(p, lit);
-		c->right = cond_word(p);
-		return c;
-	}
-	if (t->kind == TK_WORD && binary_op(t->lit))
-		return cond_binary(p, w, sh_p_dup(p, t->lit));
-	if (t->kind == TK_LESS)
-		return cond_binary(p, w, "<");
-	if (t->kind == TK_GREAT)
-		return cond_binary(p, w, ">");
-	c = cond_new(p, SH_C_WORD);
-	c->right = w;
-	return c;
-}
-
-static struct sh_cond *cond_not(struct sh_parser *p)
-{
-	struct token *t;
-	struct sh_cond *c;
-
-	sh_p_enter(p);
-	cond_newlines(p);
-	t = sh_p_peek(p, false);
-	if (t->kind == TK_WORD && t->lit.p != NULL && sv_eq(t->lit, SV("!"))) {
-		c = cond_new(p, SH_C_NOT);
-		sh_p_take(p);
-		c->a = cond_not(p);
-	} else {
-		c = cond_primary(p);
-	}
-	cond_newlines(p);
-	sh_p_leave(p);
-	return c;
-}
-
-static struct sh_cond *cond_and(struct sh_parser *p)
-{
-	struct sh_cond *left = cond_not(p);
-
-	while (sh_p_peek(p, false)->kind == TK_AND) {
-		struct sh_cond *c = cond_new(p, SH_C_AND);
-
-		sh_p_take(p);
-		c->a = left;
-		c->b = cond_not(p);
-		left = c;
-	}
-	return left;
-}
-
-static struct sh_cond *cond_or(struct sh_parser *p)
-{
-	struct sh_cond *left;
-
-	sh_p_enter(p);
-	left = cond_and(p);
-	while (sh_p_peek(p, false)->kind == TK_OR) {
-		struct sh_cond *c = cond_new(p, SH_C_OR);
-
-		sh_p_take(p);
-		c->a = left;
-		c->b = cond_and(p);
-		left = c;
-	}
-	sh_p_leave(p);
-	return left;
-}
-
-static struct sh_node *cond_command(struct sh_parser *p)
-{
-	struct sh_node *n = sh_p_node(p, SH_N_COND, p->tok.line);
-	bool saved = p->in_cond;
-
-	sh_p_take(p);
-	p->in_cond = true;
-	n->cond = cond_or(p);
-	p->in_cond = saved;
-	expect(p, "]]");
-	return n;
-}
-
 /* --- choice --- */
 
 static struct sh_node *compound(struct sh_parser *p)
@@ -667,7 +493,7 @@ static struct sh_node *compound(struct sh_parser *p)
 		n = sh_p_node(p, SH_N_GROUP, t->line);
 		sh_p_take(p);
 		n->a = body(p);
-		expect(p, "}");
+		sh_p_expect(p, "}");
 		return n;
 	}
 	if (sh_p_is(p, "if"))
@@ -683,7 +509,7 @@ static struct sh_node *compound(struct sh_parser *p)
 	if (sh_p_is(p, "case"))
 		return case_command(p);
 	if (sh_p_is(p, "[["))
-		return cond_command(p);
+		return sh_p_cond_command(p);
 	if (sh_p_is(p, "function"))
 		return function_keyword(p);
 	return NULL;

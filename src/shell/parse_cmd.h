@@ -9,3 +9,7 @@ void sh_p_newlines(struct sh_parser *p);
 _Noreturn void sh_p_unexpected(struct sh_parser *p, const struct token *t);
 /* One command: simple, compound or function definition, with its redirections. */
 struct sh_node *sh_p_command(struct sh_parser *p);
+/* The next word must be this reserved word, and is taken. */
+void sh_p_expect(struct sh_parser *p, const char *reserved);
+/* parse_cond.c: [[ ... ]], with the cursor at "[[". */
+struct sh_node *sh_p_cond_command(struct sh_parser *p);

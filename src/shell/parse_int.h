@@ -1,4 +1,4 @@
-/* parse_int: what the three files of the parser share. Errors leave by longjmp to sh_parse_next (or
+/* parse_int: what the files of the parser share. Errors leave by longjmp to sh_parse_next (or
  * another entry function), inside the parser only; everything allocated is
  * reachable from struct sh_parser. */
 #pragma once
@@ -121,6 +121,15 @@ struct sh_word *sh_p_word_of(struct sh_parser *p, struct sh_part *parts, int lin
 /* A word at the cursor; fills tok->word, tok->lit and, if wanted, tok->assign. */
 void sh_p_lex_word(struct sh_parser *p, struct token *t, bool assign_ok);
 struct sh_assign *sh_p_elements(struct sh_parser *p);
+struct sh_part *sh_p_part(struct sh_parser *p, enum sh_part_kind kind);
+
+/* parse_param.c */
+bool sh_p_name_start(int c);
+bool sh_p_digit(int c);
+/* A name, number or special parameter at the cursor; NULL when there is none. */
+const char *sh_p_param_name(struct sh_parser *p, bool braces);
+/* The cursor is behind "${". */
+struct sh_part *sh_p_braced_param(struct sh_parser *p, bool dq);
 
 /* parse_tok.c */
 struct token *sh_p_peek(struct sh_parser *p, bool assign_ok);

@@ -54,7 +54,7 @@ static void add_char(struct acc *a, enum sh_part_kind kind, int c)
 	buf_put_byte(&a->p->scratch, (uint8_t)c);
 }
 
-static struct sh_part *new_part(struct sh_parser *p, enum sh_part_kind kind)
+struct sh_part *sh_p_part(struct sh_parser *p, enum sh_part_kind kind)
 {
 	struct sh_part *part = P_NEW(p, struct sh_part);
 
@@ -65,7 +65,7 @@ static struct sh_part *new_part(struct sh_parser *p, enum sh_part_kind kind)
 /* An empty quoted part: '' and "" make a field. */
 static struct sh_part *empty_quoted(struct sh_parser *p)
 {
-	struct sh_part *part = new_part(p, SH_PT_QUOTED);
+	struct sh_part *part = sh_p_part(p, SH_PT_QUOTED);
 
 	part->text = SV("");
 	return part;
@@ -124,256 +124,11 @@ static void ansi_quoted(struct acc *a)
 static void double_quoted(struct acc *a)
 {
 	struct sh_parser *p = a->p;
-	struct sh_part *part = new_part(p, SH_PT_DQUOTE);
+	struct sh_part *part = sh_p_part(p, SH_PT_DQUOTE);
 
 	flush(a);
 	part->sub = sh_p_parts(p, W_DQ);
 	add_part(a, part);
-}
-
-/* --- ${...} --- */
-
-static bool name_start(int c)
-{
-	return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool digit(int c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool special_param(int c)
-{
-	return c == '@' || c == '*' || c == '#' || c == '?' || c == '-' || c == '$' || c == '!';
-}
-
-/* A name, number or special parameter at the cursor; NULL when there is none. */
-static const char *param_name(struct sh_parser *p, bool braces)
-{
-	size_t mark = p->scratch.n;
-	int c = sh_p_look(p, 0);
-	const char *name;
-
-	if (name_start(c)) {
-		while (name_start(c) || digit(c)) {
-			buf_put_byte(&p->scratch, (uint8_t)sh_p_next(p));
-			c = sh_p_look(p, 0);
-		}
-	} else if (digit(c)) {
-		do {
-			buf_put_byte(&p->scratch, (uint8_t)sh_p_next(p));
-			c = sh_p_look(p, 0);
-		} while (braces && digit(c));
-	} else if (special_param(c)) {
-		buf_put_byte(&p->scratch, (uint8_t)sh_p_next(p));
-	} else {
-		return NULL;
-	}
-	name = sh_p_dup(p, (sv){ (char *)p->scratch.p + mark, p->scratch.n - mark });
-	p->scratch.n = mark;
-	return name;
-}
-
-static void subscript(struct sh_parser *p, struct sh_param *q)
-{
-	int c = sh_p_look(p, 1);
-
-	if ((c == '@' || c == '*') && sh_p_look(p, 2) == ']') {
-		(void)sh_p_next(p);
-		q->subscript_all = (char)sh_p_next(p);
-		(void)sh_p_next(p);
-		return;
-	}
-	(void)sh_p_next(p);
-	q->subscript = sh_p_word_of(p, sh_p_parts(p, W_SUBSCRIPT), p->line);
-}
-
-static struct sh_word *word_until(struct sh_parser *p, enum sh_wmode mode)
-{
-	int line = p->line;
-
-	return sh_p_word_of(p, sh_p_parts(p, mode), line);
-}
-
-static void replace_op(struct sh_parser *p, struct sh_param *q)
-{
-	int c = sh_p_look(p, 0);
-
-	q->op = SH_OP_REPLACE;
-	if (c == '/' || c == '#' || c == '%') {
-		(void)sh_p_next(p);
-		q->op = c == '/'   ? SH_OP_REPLACE_ALL
-		        : c == '#' ? SH_OP_REPLACE_PREFIX
-		                   : SH_OP_REPLACE_SUFFIX;
-	}
-	q->arg = word_until(p, W_BRACE_SLASH);
-	if (sh_p_look(p, 0) == '/') {
-		(void)sh_p_next(p);
-		q->arg2 = word_until(p, W_BRACE);
-	}
-}
-
-static void case_op(
-    struct sh_parser *p, struct sh_param *q, int c, enum sh_param_op one, enum sh_param_op all)
-{
-	q->op = one;
-	if (sh_p_look(p, 0) == c) {
-		(void)sh_p_next(p);
-		q->op = all;
-	}
-	q->arg = word_until(p, W_BRACE);
-	if (q->arg->parts == NULL)
-		q->arg = NULL;
-}
-
-/* The operator behind the name, up to (not including) the closing brace. false: not an operator. */
-static bool param_operator(struct sh_parser *p, struct sh_param *q, bool dq)
-{
-	int c = sh_p_look(p, 0);
-
-	if (c == ':') {
-		int d = sh_p_look(p, 1);
-
-		(void)sh_p_next(p);
-		if (d != '-' && d != '=' && d != '?' && d != '+') {
-			q->op = SH_OP_SLICE;
-			q->arg = word_until(p, W_SLICE);
-			if (sh_p_look(p, 0) == ':') {
-				(void)sh_p_next(p);
-				q->arg2 = word_until(p, W_SLICE);
-			}
-			return true;
-		}
-		q->colon = true;
-		c = d;
-	}
-	switch (c) {
-	case '-':
-	case '=':
-	case '?':
-	case '+':
-		q->op = c == '-'   ? SH_OP_MINUS
-		        : c == '=' ? SH_OP_ASSIGN
-		        : c == '?' ? SH_OP_ERROR
-		                   : SH_OP_PLUS;
-		(void)sh_p_next(p);
-		q->arg = word_until(p, dq ? W_BRACE_DQ : W_BRACE);
-		return true;
-	case '#':
-	case '%':
-		(void)sh_p_next(p);
-		q->op = c == '#' ? SH_OP_PREFIX : SH_OP_SUFFIX;
-		if (sh_p_look(p, 0) == c) {
-			(void)sh_p_next(p);
-			q->op = c == '#' ? SH_OP_PREFIX_LONG : SH_OP_SUFFIX_LONG;
-		}
-		q->arg = word_until(p, W_BRACE);
-		return true;
-	case '/':
-		(void)sh_p_next(p);
-		replace_op(p, q);
-		return true;
-	case '^':
-		(void)sh_p_next(p);
-		case_op(p, q, c, SH_OP_UPPER, SH_OP_UPPER_ALL);
-		return true;
-	case ',':
-		(void)sh_p_next(p);
-		case_op(p, q, c, SH_OP_LOWER, SH_OP_LOWER_ALL);
-		return true;
-	case '~':
-		(void)sh_p_next(p);
-		case_op(p, q, c, SH_OP_TOGGLE, SH_OP_TOGGLE_ALL);
-		return true;
-	case '@':
-		(void)sh_p_next(p);
-		q->op = SH_OP_AT;
-		c = sh_p_look(p, 0);
-		if (!name_start(c))
-			return false;
-		q->letter = (char)sh_p_next(p);
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Is `#` here the length operator: ${#name}, ${#name[...]}, ${#?}? The cursor is on '#'. */
-static bool is_length(struct sh_parser *p)
-{
-	int c = sh_p_look(p, 1);
-
-	if (name_start(c) || digit(c))
-		return true;
-	return special_param(c) && sh_p_look(p, 2) == '}';
-}
-
-static bool is_indirect(struct sh_parser *p)
-{
-	int c = sh_p_look(p, 1);
-
-	return name_start(c) || digit(c) ||
-	       ((c == '#' || c == '@' || c == '*' || c == '?' || c == '$' || c == '!') &&
-	           sh_p_look(p, 2) == '}');
-}
-
-static void indirect_tail(struct sh_parser *p, struct sh_param *q)
-{
-	int c = sh_p_look(p, 0);
-
-	q->indirect = true;
-	if ((c == '*' || c == '@') && sh_p_look(p, 1) == '}') {
-		q->op = SH_OP_NAMES;
-		q->letter = (char)sh_p_next(p);
-		q->indirect = false;
-	} else if (c == '[') {
-		subscript(p, q);
-		if (q->subscript_all != 0 && sh_p_look(p, 0) == '}') {
-			q->op = SH_OP_KEYS;
-			q->indirect = false;
-		}
-	}
-}
-
-/* The cursor is behind "${". */
-static struct sh_part *braced_param(struct sh_parser *p, bool dq)
-{
-	struct sh_part *part = new_part(p, SH_PT_PARAM);
-	struct sh_param *q = P_NEW(p, struct sh_param);
-	size_t start = p->pos;
-	int line = p->line, c;
-	bool ok = true;
-
-	part->param = q;
-	q->line = line;
-	c = sh_p_look(p, 0);
-	if (c == '#' && is_length(p)) {
-		(void)sh_p_next(p);
-		q->op = SH_OP_LENGTH;
-	} else if (c == '!' && is_indirect(p)) {
-		(void)sh_p_next(p);
-		q->indirect = true;
-	}
-	q->name = param_name(p, true);
-	if (q->name == NULL) {
-		ok = false;
-	} else if (q->indirect) {
-		indirect_tail(p, q);
-	} else if (sh_p_look(p, 0) == '[' && name_start((unsigned char)q->name[0])) {
-		subscript(p, q);
-	}
-	if (ok && sh_p_look(p, 0) != '}')
-		ok = q->op == SH_OP_NONE && param_operator(p, q, dq);
-	if (!ok || sh_p_look(p, 0) != '}') {
-		(void)sh_p_parts(p, dq ? W_BRACE_DQ : W_BRACE);
-		q->op = SH_OP_BAD;
-	}
-	if (sh_p_look(p, 0) != '}')
-		sh_p_fail(p, BOX_EPARSE, line, "unterminated ${}");
-	q->text = sh_p_dup(p, (sv){ (char *)p->text.p + start, p->pos - start });
-	(void)sh_p_next(p);
-	return part;
 }
 
 /* --- substitutions --- */
@@ -385,7 +140,7 @@ static struct sh_part *try_arith(struct sh_parser *p)
 {
 	size_t pos = p->pos;
 	int line = p->line;
-	struct sh_part *part = new_part(p, SH_PT_ARITH);
+	struct sh_part *part = sh_p_part(p, SH_PT_ARITH);
 
 	part->sub = sh_p_parts(p, W_ARITH);
 	if (sh_p_look(p, 0) == ')' && sh_p_look(p, 1) == ')') {
@@ -402,7 +157,7 @@ static struct sh_part *try_arith(struct sh_parser *p)
 
 static struct sh_part *backquoted(struct sh_parser *p, bool dq)
 {
-	struct sh_part *part = new_part(p, SH_PT_CMD);
+	struct sh_part *part = sh_p_part(p, SH_PT_CMD);
 	size_t mark = p->scratch.n;
 	int c, line = p->line;
 	sv text;
@@ -448,7 +203,7 @@ static void dollar(struct acc *a, bool dq, enum sh_part_kind lit)
 			}
 			p->pos--;
 		}
-		part = new_part(p, SH_PT_CMD);
+		part = sh_p_part(p, SH_PT_CMD);
 		part->cmd = sh_p_substitution(p);
 		add_part(a, part);
 		return;
@@ -457,14 +212,14 @@ static void dollar(struct acc *a, bool dq, enum sh_part_kind lit)
 		(void)sh_p_next(p);
 		(void)sh_p_next(p);
 		flush(a);
-		add_part(a, braced_param(p, dq));
+		add_part(a, sh_p_braced_param(p, dq));
 		return;
 	}
 	if (c == '[') {
 		(void)sh_p_next(p);
 		(void)sh_p_next(p);
 		flush(a);
-		part = new_part(p, SH_PT_ARITH);
+		part = sh_p_part(p, SH_PT_ARITH);
 		part->sub = sh_p_parts(p, W_ARITH_BRACKET);
 		add_part(a, part);
 		return;
@@ -478,12 +233,12 @@ static void dollar(struct acc *a, bool dq, enum sh_part_kind lit)
 	(void)sh_p_next(p);
 	if (!dq && c == '"')
 		return; /* $"...": no translation */
-	name = param_name(p, false);
+	name = sh_p_param_name(p, false);
 	if (name == NULL) {
 		add_char(a, lit, '$');
 		return;
 	}
-	part = new_part(p, SH_PT_PARAM);
+	part = sh_p_part(p, SH_PT_PARAM);
 	part->param = P_NEW(p, struct sh_param);
 	part->param->name = name;
 	part->param->text = name;
@@ -629,7 +384,7 @@ static void extglob(struct acc *a)
 static void proc_subst(struct acc *a)
 {
 	struct sh_parser *p = a->p;
-	struct sh_part *part = new_part(p, SH_PT_PROC);
+	struct sh_part *part = sh_p_part(p, SH_PT_PROC);
 
 	part->out = sh_p_next(p) == '>';
 	(void)sh_p_next(p);
@@ -778,11 +533,11 @@ static struct sh_assign *try_assign(struct sh_parser *p)
 	const char *name;
 	bool append = false;
 
-	while (name_start(c = sh_p_look(p, n)) || (n != 0 && digit(c)))
+	while (sh_p_name_start(c = sh_p_look(p, n)) || (n != 0 && sh_p_digit(c)))
 		n++;
 	if (n == 0 || (c != '=' && c != '[' && !(c == '+' && sh_p_look(p, n + 1) == '=')))
 		return NULL;
-	name = param_name(p, false);
+	name = sh_p_param_name(p, false);
 	if (name == NULL)
 		return NULL;
 	if (c == '[' && (sub = assign_subscript(p)) == NULL) {

@@ -12,6 +12,7 @@
 #include "shell/escape.h"
 #include "shell/pattern.h"
 #include "shell/shell.h"
+#include "shell/vars_int.h"
 #include "base/ban.h"
 
 #define NAMEREF_HOPS 8
@@ -48,7 +49,7 @@ struct sh_var *sh_var_find(struct shell *sh, const char *name)
 	return v;
 }
 
-static struct sh_var *make(struct shell *sh, const char *name)
+struct sh_var *sh_var_make(struct shell *sh, const char *name)
 {
 	struct sh_var *v = sh_var_raw(sh, name);
 	size_t b;
@@ -173,70 +174,6 @@ static const char *dynamic(struct shell *sh, const struct sh_var *v)
 
 /* --- reading --- */
 
-static size_t elem_at_index(const struct sh_var *v, int64_t index, bool *found)
-{
-	size_t lo = 0, hi = v->nelem;
-
-	/* Arrays usually grow at the end. */
-	if (hi != 0 && v->elem[hi - 1].index < index)
-		lo = hi;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (v->elem[mid].index < index)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	*found = lo < v->nelem && v->elem[lo].index == index;
-	return lo;
-}
-
-static size_t elem_at_key(const struct sh_var *v, const char *key, bool *found)
-{
-	size_t lo = 0, hi = v->nelem;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (strcmp(v->elem[mid].key, key) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	*found = lo < v->nelem && strcmp(v->elem[lo].key, key) == 0;
-	return lo;
-}
-
-const char *sh_var_index(const struct sh_var *v, int64_t index)
-{
-	bool found;
-	size_t at;
-
-	if ((v->flags & SH_V_ARRAY) == 0)
-		return index == 0 ? v->value : NULL;
-	at = elem_at_index(v, index, &found);
-	return found ? v->elem[at].value : NULL;
-}
-
-const char *sh_var_key(const struct sh_var *v, const char *key)
-{
-	bool found;
-	size_t at;
-
-	if ((v->flags & SH_V_ASSOC) == 0)
-		return NULL;
-	at = elem_at_key(v, key, &found);
-	return found ? v->elem[at].value : NULL;
-}
-
-int64_t sh_var_max_index(const struct sh_var *v)
-{
-	if ((v->flags & SH_V_ARRAY) == 0)
-		return v->value != NULL ? 0 : -1;
-	return v->nelem != 0 ? v->elem[v->nelem - 1].index : -1;
-}
-
 const char *sh_var_get(struct shell *sh, const char *name)
 {
 	struct sh_var *v = sh_var_find(sh, name);
@@ -262,7 +199,7 @@ const char *sh_var_get(struct shell *sh, const char *name)
 
 /* --- writing --- */
 
-static int readonly(struct shell *sh, const struct sh_var *v)
+int sh_var_is_readonly(struct shell *sh, const struct sh_var *v)
 {
 	if (v == NULL || (v->flags & SH_V_READONLY) == 0)
 		return 0;
@@ -271,7 +208,7 @@ static int readonly(struct shell *sh, const struct sh_var *v)
 }
 
 /* The value as the attributes -i, -l, -u make it; owned. NULL after an error. */
-static char *filtered(struct shell *sh, const struct sh_var *v, const char *value)
+char *sh_var_filtered(struct shell *sh, const struct sh_var *v, const char *value)
 {
 	char *s;
 
@@ -324,8 +261,8 @@ int sh_var_set(struct shell *sh, const char *name, const char *value)
 		free(subscript);
 		return r;
 	}
-	v = make(sh, name);
-	if (readonly(sh, v) != 0)
+	v = sh_var_make(sh, name);
+	if (sh_var_is_readonly(sh, v) != 0)
 		return -1;
 	if ((v->flags & SH_V_DYNAMIC) != 0) {
 		set_dynamic(sh, v, value);
@@ -335,7 +272,7 @@ int sh_var_set(struct shell *sh, const char *name, const char *value)
 		return sh_var_set_index(sh, name, 0, value, false);
 	if ((v->flags & SH_V_ASSOC) != 0)
 		return sh_var_set_key(sh, name, "0", value, false);
-	s = filtered(sh, v, value);
+	s = sh_var_filtered(sh, v, value);
 	if (s == NULL)
 		return -1;
 	free(v->value);
@@ -348,7 +285,7 @@ int sh_var_set(struct shell *sh, const char *name, const char *value)
 }
 
 /* old + value: a sum for integers. Owned; NULL after an error. */
-static char *appended(struct shell *sh, const struct sh_var *v, const char *old, const char *value)
+char *sh_var_appended(struct shell *sh, const struct sh_var *v, const char *old, const char *value)
 {
 	if (old == NULL)
 		old = "";
@@ -374,12 +311,12 @@ int sh_var_append(struct shell *sh, const char *name, const char *value)
 		free(subscript);
 		return r;
 	}
-	v = make(sh, name);
+	v = sh_var_make(sh, name);
 	if ((v->flags & SH_V_ARRAY) != 0)
 		return sh_var_set_index(sh, name, 0, value, true);
 	if ((v->flags & SH_V_ASSOC) != 0)
 		return sh_var_set_key(sh, name, "0", value, true);
-	s = appended(sh, v, sh_var_get(sh, name), value);
+	s = sh_var_appended(sh, v, sh_var_get(sh, name), value);
 	if (s == NULL)
 		return -1;
 	r = sh_var_set(sh, name, s);
@@ -389,21 +326,10 @@ int sh_var_append(struct shell *sh, const char *name, const char *value)
 
 struct sh_var *sh_var_declare(struct shell *sh, const char *name, unsigned flags)
 {
-	struct sh_var *v = make(sh, name);
+	struct sh_var *v = sh_var_make(sh, name);
 
 	v->flags |= flags;
 	return v;
-}
-
-void sh_var_clear_elems(struct sh_var *v)
-{
-	for (size_t i = 0; i < v->nelem; i++) {
-		free(v->elem[i].key);
-		free(v->elem[i].value);
-	}
-	free(v->elem);
-	v->elem = NULL;
-	v->nelem = v->cap = 0;
 }
 
 static void clear_value(struct sh_var *v)
@@ -477,143 +403,6 @@ int sh_var_unset(struct shell *sh, const char *name)
 	}
 	forget(sh, v);
 	return 0;
-}
-
-/* --- arrays --- */
-
-int sh_var_make_array(struct shell *sh, const char *name, bool assoc)
-{
-	struct sh_var *v = make(sh, name);
-	char *old;
-
-	if (readonly(sh, v) != 0)
-		return -1;
-	if ((v->flags & (SH_V_ARRAY | SH_V_ASSOC)) != 0) {
-		if (((v->flags & SH_V_ASSOC) != 0) != assoc) {
-			sh_msg(sh, "%s: cannot convert %s to %s array", name,
-			    assoc ? "indexed" : "associative", assoc ? "associative" : "indexed");
-			return -1;
-		}
-		return 0;
-	}
-	old = v->value;
-	v->value = NULL;
-	v->flags |= assoc ? SH_V_ASSOC : SH_V_ARRAY;
-	if (old != NULL) {
-		if (assoc)
-			(void)sh_var_set_key(sh, name, "0", old, false);
-		else
-			(void)sh_var_set_index(sh, name, 0, old, false);
-		free(old);
-	}
-	return 0;
-}
-
-static void insert(struct sh_var *v, size_t at, struct sh_elem e)
-{
-	if (v->nelem == v->cap) {
-		v->cap = v->cap != 0 ? v->cap * 2 : 8;
-		v->elem = sh_xrealloc(v->elem, v->cap, sizeof(v->elem[0]));
-	}
-	memmove(&v->elem[at + 1], &v->elem[at], (v->nelem - at) * sizeof(v->elem[0]));
-	v->elem[at] = e;
-	v->nelem++;
-}
-
-static int store(struct shell *sh, struct sh_var *v, size_t at, bool found, struct sh_elem e,
-    const char *value, bool append)
-{
-	char *s = append ? appended(sh, v, found ? v->elem[at].value : "", value)
-	                 : filtered(sh, v, value);
-
-	if (s == NULL)
-		return -1;
-	if (found) {
-		free(v->elem[at].value);
-		v->elem[at].value = s;
-	} else {
-		e.value = s;
-		if (e.key != NULL)
-			e.key = sh_xstrdup(e.key);
-		insert(v, at, e);
-	}
-	v->flags |= SH_V_SET;
-	return 0;
-}
-
-int sh_var_set_index(
-    struct shell *sh, const char *name, int64_t index, const char *value, bool append)
-{
-	struct sh_var *v = make(sh, name);
-	bool found;
-	size_t at;
-
-	if (readonly(sh, v) != 0)
-		return -1;
-	if ((v->flags & SH_V_ASSOC) != 0) {
-		char key[32];
-
-		(void)snprintf(key, sizeof(key), "%lld", (long long)index);
-		return sh_var_set_key(sh, name, key, value, append);
-	}
-	if (sh_var_make_array(sh, name, false) != 0)
-		return -1;
-	if (index < 0)
-		index += sh_var_max_index(v) + 1;
-	if (index < 0) {
-		sh_msg(sh, "%s: bad array subscript", name);
-		return -1;
-	}
-	at = elem_at_index(v, index, &found);
-	return store(sh, v, at, found, (struct sh_elem){ .index = index }, value, append);
-}
-
-int sh_var_set_key(
-    struct shell *sh, const char *name, const char *key, const char *value, bool append)
-{
-	struct sh_var *v = make(sh, name);
-	char *k = sh_xstrdup(key);
-	bool found;
-	size_t at;
-	int r;
-
-	if (readonly(sh, v) != 0 || sh_var_make_array(sh, name, true) != 0) {
-		free(k);
-		return -1;
-	}
-	at = elem_at_key(v, k, &found);
-	r = store(sh, v, at, found, (struct sh_elem){ .key = k }, value, append);
-	free(k);
-	return r;
-}
-
-static void remove_at(struct sh_var *v, size_t at)
-{
-	free(v->elem[at].key);
-	free(v->elem[at].value);
-	memmove(&v->elem[at], &v->elem[at + 1], (v->nelem - at - 1) * sizeof(v->elem[0]));
-	v->nelem--;
-}
-
-void sh_var_unset_index(struct sh_var *v, int64_t index)
-{
-	bool found;
-	size_t at;
-
-	if (index < 0)
-		index += sh_var_max_index(v) + 1;
-	at = elem_at_index(v, index, &found);
-	if (found)
-		remove_at(v, at);
-}
-
-void sh_var_unset_key(struct sh_var *v, const char *key)
-{
-	bool found;
-	size_t at = elem_at_key(v, key, &found);
-
-	if (found)
-		remove_at(v, at);
 }
 
 /* --- scopes --- */
@@ -696,9 +485,9 @@ struct sh_var *sh_var_local(struct shell *sh, const char *name, bool function)
 		return NULL;
 	for (saved = s->saved; saved != NULL; saved = saved->next) {
 		if (strcmp(saved->name, name) == 0)
-			return v != NULL ? v : make(sh, name);
+			return v != NULL ? v : sh_var_make(sh, name);
 	}
-	if (readonly(sh, v) != 0)
+	if (sh_var_is_readonly(sh, v) != 0)
 		return NULL;
 	saved = sh_xalloc(1, sizeof(*saved));
 	saved->name = sh_xstrdup(name);
@@ -722,107 +511,6 @@ struct sh_var *sh_var_local(struct shell *sh, const char *name, bool function)
 	}
 	v->flags |= SH_V_LOCAL;
 	return v;
-}
-
-/* --- listings --- */
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp((*(struct sh_var *const *)a)->name, (*(struct sh_var *const *)b)->name);
-}
-
-struct sh_var **sh_vars_sorted(struct shell *sh, size_t *n)
-{
-	struct sh_var **out;
-	size_t k = 0;
-
-	for (size_t b = 0; b < SH_VAR_BUCKETS; b++) {
-		for (struct sh_var *v = sh->vars.bucket[b]; v != NULL; v = v->next)
-			k++;
-	}
-	out = sh_xalloc(k + 1, sizeof(struct sh_var *));
-	*n = 0;
-	for (size_t b = 0; b < SH_VAR_BUCKETS; b++) {
-		for (struct sh_var *v = sh->vars.bucket[b]; v != NULL; v = v->next)
-			out[(*n)++] = v;
-	}
-	qsort(out, *n, sizeof(struct sh_var *), by_name);
-	return out;
-}
-
-void sh_vars_environ(struct shell *sh, struct sh_vec *out)
-{
-	size_t n;
-	struct sh_var **v = sh_vars_sorted(sh, &n);
-
-	for (size_t i = 0; i < n; i++) {
-		if ((v[i]->flags & SH_V_EXPORT) != 0 && v[i]->value != NULL &&
-		    (v[i]->flags & SH_V_NAMEREF) == 0)
-			sh_vec_push(out, sh_xprintf("%s=%s", v[i]->name, v[i]->value));
-	}
-	free(v);
-}
-
-static void put_dquoted(struct buf *out, const char *s)
-{
-	bool ctl = false;
-
-	for (const char *p = s; *p != '\0'; p++)
-		ctl = ctl || (unsigned char)*p < 0x20 || *p == 0x7f;
-	if (ctl) {
-		sh_quote(out, sv_c(s), true);
-		return;
-	}
-	buf_put_byte(out, '"');
-	for (const char *p = s; *p != '\0'; p++) {
-		if (strchr("\"\\$`", *p) != NULL)
-			buf_put_byte(out, '\\');
-		buf_put_byte(out, (uint8_t)*p);
-	}
-	buf_put_byte(out, '"');
-}
-
-void sh_var_print(struct buf *out, const struct sh_var *v, const char *command)
-{
-	static const struct {
-		unsigned flag;
-		char letter;
-	} letters[] = { { SH_V_ARRAY, 'a' }, { SH_V_ASSOC, 'A' }, { SH_V_INTEGER, 'i' },
-		{ SH_V_LOWER, 'l' }, { SH_V_NAMEREF, 'n' }, { SH_V_READONLY, 'r' },
-		{ SH_V_UPPER, 'u' }, { SH_V_EXPORT, 'x' } };
-	bool any = false;
-
-	buf_putf(out, "%s -", command);
-	for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++) {
-		if ((v->flags & letters[i].flag) != 0) {
-			buf_put_byte(out, (uint8_t)letters[i].letter);
-			any = true;
-		}
-	}
-	buf_putf(out, "%s %s", any ? "" : "-", v->name);
-	if ((v->flags & (SH_V_ARRAY | SH_V_ASSOC)) != 0) {
-		if ((v->flags & SH_V_SET) != 0 || v->nelem != 0) {
-			buf_put_c(out, "=(");
-			for (size_t i = 0; i < v->nelem; i++) {
-				if (i != 0 && (v->flags & SH_V_ARRAY) != 0)
-					buf_put_byte(out, ' ');
-				buf_put_byte(out, '[');
-				if (v->elem[i].key != NULL)
-					sh_quote(out, sv_c(v->elem[i].key), true);
-				else
-					buf_putf(out, "%lld", (long long)v->elem[i].index);
-				buf_put_c(out, "]=");
-				put_dquoted(out, v->elem[i].value);
-				if ((v->flags & SH_V_ASSOC) != 0)
-					buf_put_byte(out, ' ');
-			}
-			buf_put_c(out, ")");
-		}
-	} else if (v->value != NULL) {
-		buf_put_byte(out, '=');
-		put_dquoted(out, v->value);
-	}
-	buf_put_byte(out, '\n');
 }
 
 void sh_vars_fini(struct shell *sh)
