@@ -35,11 +35,17 @@ struct chan {
 
 static void chan_end(struct chan *c, const struct box_err *err)
 {
+	struct box_err gone = { 0 };
+
 	if (c->ended)
 		return;
 	c->ended = true;
 	(void)event_del(c->rd);
 	(void)event_del(c->wr);
+	if (err->code == BOX_OK && c->ops->peer != NULL) {
+		(void)box_fail(&gone, BOX_ESYS, 0, "%s is gone", c->ops->peer);
+		err = &gone;
+	}
 	c->ops->on_end(c->arg, err);
 }
 

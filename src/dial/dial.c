@@ -445,16 +445,13 @@ static const struct ipc_rule gw_table[] = {
 	{ 0 },
 };
 
-static void on_gw_end(void *arg, const struct box_err *err)
+/* The monitor may close: the box ended, and so do we. */
+static void on_end(void *arg, const struct box_err *err)
 {
-	struct box_err e = *err;
-
-	if (e.code == BOX_OK)
-		(void)box_fail(&e, BOX_ESYS, 0, "box-gateway is gone");
-	stop(arg, &e);
+	stop(arg, err->code != BOX_OK ? err : NULL);
 }
 
-static const struct chan_ops gw_ops = { gw_table, on_gw_end };
+static const struct chan_ops gw_ops = { gw_table, on_end, "box-gateway" };
 
 /* --- frames of the monitor --- */
 
@@ -555,12 +552,7 @@ static const struct ipc_rule mon_table[] = {
 	{ 0 },
 };
 
-static void on_mon_end(void *arg, const struct box_err *err)
-{
-	stop(arg, err->code != BOX_OK ? err : NULL); /* the box ended: so do we */
-}
-
-static const struct chan_ops mon_ops = { mon_table, on_mon_end };
+static const struct chan_ops mon_ops = { mon_table, on_end, NULL };
 
 struct dial *dial_new(struct event_base *base, int mon_fd, resolver_lookup *lookup,
     void *lookup_arg, struct box_err *err)

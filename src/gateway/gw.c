@@ -140,16 +140,13 @@ static const struct ipc_rule dial_table[] = {
 	{ 0 },
 };
 
-static void on_dial_end(void *arg, const struct box_err *err)
+/* The monitor may close: the box ended, and so do we. */
+static void on_end(void *arg, const struct box_err *err)
 {
-	struct box_err e = *err;
-
-	if (e.code == BOX_OK)
-		(void)box_fail(&e, BOX_ESYS, 0, "box-dial is gone");
-	stop(arg, &e);
+	stop(arg, err->code != BOX_OK ? err : NULL);
 }
 
-static const struct chan_ops dial_ops = { dial_table, on_dial_end };
+static const struct chan_ops dial_ops = { dial_table, on_end, "box-dial" };
 
 /* --- listeners --- */
 
@@ -371,12 +368,7 @@ static const struct ipc_rule mon_table[] = {
 	{ 0 },
 };
 
-static void on_mon_end(void *arg, const struct box_err *err)
-{
-	stop(arg, err->code != BOX_OK ? err : NULL); /* the box ended: so do we */
-}
-
-static const struct chan_ops mon_ops = { mon_table, on_mon_end };
+static const struct chan_ops mon_ops = { mon_table, on_end, NULL };
 
 void gw_tick(struct gw *g)
 {

@@ -88,6 +88,20 @@ static void inline_node(struct up *u, const struct sh_node *n)
 	}
 }
 
+static void enclosed(struct up *u, const char *open, const struct sh_part *p, const char *close)
+{
+	buf_put_c(u->out, open);
+	parts(u, p, true);
+	buf_put_c(u->out, close);
+}
+
+static void substitution(struct up *u, const char *open, const struct sh_node *n)
+{
+	buf_put_c(u->out, open);
+	inline_node(u, n);
+	buf_put_byte(u->out, ')');
+}
+
 static void parts(struct up *u, const struct sh_part *p, bool dq)
 {
 	for (; p != NULL; p = p->next) {
@@ -99,27 +113,19 @@ static void parts(struct up *u, const struct sh_part *p, bool dq)
 			quoted_text(u, p->text, dq);
 			break;
 		case SH_PT_DQUOTE:
-			buf_put_byte(u->out, '"');
-			parts(u, p->sub, true);
-			buf_put_byte(u->out, '"');
+			enclosed(u, "\"", p->sub, "\"");
 			break;
 		case SH_PT_PARAM:
 			param(u, p->param);
 			break;
 		case SH_PT_CMD:
-			buf_put_c(u->out, "$(");
-			inline_node(u, p->cmd);
-			buf_put_c(u->out, ")");
+			substitution(u, "$(", p->cmd);
 			break;
 		case SH_PT_ARITH:
-			buf_put_c(u->out, "$((");
-			parts(u, p->sub, true);
-			buf_put_c(u->out, "))");
+			enclosed(u, "$((", p->sub, "))");
 			break;
 		case SH_PT_PROC:
-			buf_put_c(u->out, p->out ? ">(" : "<(");
-			inline_node(u, p->cmd);
-			buf_put_c(u->out, ")");
+			substitution(u, p->out ? ">(" : "<(", p->cmd);
 			break;
 		}
 	}
@@ -260,12 +266,19 @@ static void if_node(struct up *u, const struct sh_node *n)
 	buf_put_c(u->out, "fi");
 }
 
-static void do_block(struct up *u, const struct sh_node *n)
+/* A block between its opening and its closing word; bash puts that of `for` on a line of its own. */
+static void framed(struct up *u, const char *open, const struct sh_node *n, const char *close)
 {
-	buf_put_c(u->out, "; do\n");
+	buf_put_c(u->out, open);
 	block(u, n);
 	indent(u);
-	buf_put_c(u->out, "done");
+	buf_put_c(u->out, close);
+}
+
+static void do_line(struct up *u, const struct sh_node *n)
+{
+	indent(u);
+	framed(u, "do\n", n, "done");
 }
 
 static void case_node(struct up *u, const struct sh_node *n)
@@ -372,10 +385,7 @@ static void node(struct up *u, const struct sh_node *n)
 		buf_put_c(u->out, " &");
 		break;
 	case SH_N_GROUP:
-		buf_put_c(u->out, "{ \n");
-		block(u, n->a);
-		indent(u);
-		buf_put_c(u->out, "}");
+		framed(u, "{ \n", n->a, "}");
 		break;
 	case SH_N_SUBSHELL:
 		buf_put_c(u->out, "( ");
@@ -389,7 +399,7 @@ static void node(struct up *u, const struct sh_node *n)
 	case SH_N_UNTIL:
 		buf_put_c(u->out, n->kind == SH_N_WHILE ? "while " : "until ");
 		node(u, n->a);
-		do_block(u, n->b);
+		framed(u, "; do\n", n->b, "done");
 		break;
 	case SH_N_FOR:
 	case SH_N_SELECT:
@@ -399,11 +409,7 @@ static void node(struct up *u, const struct sh_node *n)
 			words(u, n->word, " ");
 		}
 		buf_put_c(u->out, ";\n");
-		indent(u);
-		buf_put_c(u->out, "do\n");
-		block(u, n->a);
-		indent(u);
-		buf_put_c(u->out, "done");
+		do_line(u, n->a);
 		break;
 	case SH_N_ARITH_FOR:
 		buf_put_c(u->out, "for ((");
@@ -413,11 +419,7 @@ static void node(struct up *u, const struct sh_node *n)
 		buf_put_c(u->out, "; ");
 		arith_text(u, n->e3);
 		buf_put_c(u->out, "))\n");
-		indent(u);
-		buf_put_c(u->out, "do\n");
-		block(u, n->a);
-		indent(u);
-		buf_put_c(u->out, "done");
+		do_line(u, n->a);
 		break;
 	case SH_N_CASE:
 		case_node(u, n);
