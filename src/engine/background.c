@@ -16,9 +16,14 @@ static bool snapshot_due(const struct dogwood_engine *e)
 	       !e->snapping && e->st.set != NULL;
 }
 
+static bool spare_due(const struct dogwood_engine *e)
+{
+	return wal_wants_spare(e->wal) && e->st.next >= e->spare_from;
+}
+
 static bool work_due(const struct dogwood_engine *e)
 {
-	return !e->broken && (wal_wants_spare(e->wal) || snapshot_due(e));
+	return !e->broken && (spare_due(e) || snapshot_due(e));
 }
 
 /* The lock is held on entry and on return; not in between. */
@@ -61,15 +66,14 @@ static void *helper(void *arg)
 			(void)pthread_cond_wait(&e->wake, &e->lock);
 			continue;
 		}
-		if (wal_wants_spare(e->wal)) {
+		if (spare_due(e)) {
 			bool bad;
 
 			eng_unlock(e);
 			bad = wal_prepare(e->wal, &err) < 0;
 			eng_lock(e);
-			/* Not again and again on a full disk: at the next submit. */
-			if (bad && !e->stop)
-				(void)pthread_cond_wait(&e->wake, &e->lock);
+			/* Not again and again on a full disk. */
+			e->spare_from = bad ? e->st.next + ENG_SPARE_AGAIN : 0;
 		}
 		if (!e->stop && snapshot_due(e))
 			(void)snapshot(

@@ -25,6 +25,9 @@
 #define ENG_SOURCES_MAX 131072
 #define ENG_NAME_MAX    4096
 
+/* The fault of a verdict for which there was no memory: the one that is not the same again. */
+#define ENG_FAULT_NOMEM "no memory for the decision"
+
 /* A verdict as stored. cause is enum dogwood_cause. */
 struct eng_stored {
 	uint8_t cause;

@@ -25,6 +25,7 @@
 #define ENG_SNAP_DEFAULT  10000
 #define ENG_SEG_DEFAULT   ((uint64_t)16 << 20)
 #define ENG_TOKEN_DEFAULT 65536
+#define ENG_SPARE_AGAIN   1000 /* records until a log file that could not be made is tried again */
 #define ENG_PENDING_MAX   ((size_t)1 << 20) /* bytes that may wait in memory for a sync */
 
 /* A verdict that waits for the disk, from dogwood_submit_begin. */
@@ -102,6 +103,7 @@ struct dogwood_engine {
 	bool has_helper, stop, snapping;
 	uint64_t snap_offset; /* of the newest snapshot */
 	uint64_t since_snap;  /* events since */
+	uint64_t spare_from;  /* no new try to make a log file before this record */
 
 	uint64_t events, replayed, cut_bytes, base;
 };

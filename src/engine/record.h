@@ -43,9 +43,8 @@
 /* Numbers are stored: never renumber. */
 enum wal_kind {
 	WAL_EVENT = 1,   /* an event and its verdict */
-	WAL_INSTALL = 2, /* a whole policy set */
-	WAL_CLOCK = 3,   /* the wall clock jumped */
-	WAL_RESET = 4    /* history of some rules forgotten */
+	WAL_INSTALL = 2, /* a whole policy set, and which rules go on with which history */
+	WAL_CLOCK = 3    /* the wall clock jumped */
 };
 
 struct wal_seg {

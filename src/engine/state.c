@@ -155,7 +155,6 @@ static void put32_at(struct buf *b, size_t at, uint32_t v)
 
 void eng_state_save(const struct eng_state *s, const uint8_t id[WAL_ID], struct buf *out)
 {
-	uint32_t n = 0;
 	size_t at;
 
 	buf_put_sv(out, SNAP_MAGIC);
@@ -169,9 +168,7 @@ void eng_state_save(const struct eng_state *s, const uint8_t id[WAL_ID], struct 
 	eng_change_put(out, s->set, NULL);
 	if (buf_ok(out))
 		put32_at(out, at, (uint32_t)(out->n - at - 4));
-	for (size_t i = 0; i < eng_tokens_room(&s->tokens); i++)
-		n += eng_tokens_at(&s->tokens, i) != NULL;
-	buf_put_u32(out, n);
+	buf_put_u32(out, (uint32_t)eng_tokens_count(&s->tokens));
 	for (size_t i = 0; i < eng_tokens_room(&s->tokens); i++) {
 		const struct eng_token *k = eng_tokens_at(&s->tokens, i);
 

@@ -29,6 +29,8 @@ static int repeat(struct dogwood_engine *e, const struct eng_token *k, struct en
 		c->v->pub.repeated = true;
 	}
 	c->need = k->offset + 1;
+	c->undeclared = s.cause != DOGWOOD_RECORDED &&
+	                !dw_set_has_action(e->st.set->set, c->ev->action.type, c->ev->action.id);
 	return 0;
 }
 
@@ -40,7 +42,7 @@ static int commit(struct dogwood_engine *e, struct dw_event *ev, struct eng_call
 	bool matters =
 	    e->opt.sync == DOGWOOD_SYNC_ALWAYS || token.n != 0 || dwm_may_match(e->st.mon, ev);
 	bool decide = dw_set_is_decision(e->st.set->set, ev->kind);
-	struct dw_decision d = { .cause = DW_FAULT, .fault = "no memory for the decision" };
+	struct dw_decision d = { .cause = DW_FAULT, .fault = ENG_FAULT_NOMEM };
 	uint64_t offset = e->st.next;
 	struct box_err b = { 0 };
 	size_t at;
@@ -48,8 +50,7 @@ static int commit(struct dogwood_engine *e, struct dw_event *ev, struct eng_call
 	if (dwm_step(e->st.mon, ev, &b) < 0)
 		goto broken;
 	if (decide && dw_decide(e->scratch, e->st.set->set, e->st.mon, ev, &d, &b) < 0)
-		d = (struct dw_decision){ .cause = DW_FAULT,
-			.fault = "no memory for the decision" };
+		d = (struct dw_decision){ .cause = DW_FAULT, .fault = ENG_FAULT_NOMEM };
 	at = e->body.n;
 	eng_verdict_put(&e->body, decide ? &d : NULL);
 	if (!buf_ok(&e->body)) {

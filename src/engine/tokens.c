@@ -115,3 +115,24 @@ const struct eng_token *eng_tokens_at(const struct eng_tokens *t, size_t i)
 
 	return k->text != NULL ? k : NULL;
 }
+
+size_t eng_tokens_count(const struct eng_tokens *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < eng_tokens_room(t); i++)
+		n += t->ring[i].text != NULL;
+	return n;
+}
+
+void eng_tokens_keep(struct eng_tokens *t, size_t n)
+{
+	size_t have = eng_tokens_count(t);
+
+	for (size_t i = 0; i < eng_tokens_room(t) && have > n; i++) {
+		if (eng_tokens_at(t, i) == NULL)
+			continue;
+		forget(t, (uint32_t)((t->at + i) % t->max));
+		have--;
+	}
+}

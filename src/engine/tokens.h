@@ -38,6 +38,9 @@ const struct eng_token *eng_tokens_find(const struct eng_tokens *t, sv token);
 int eng_tokens_add(struct eng_tokens *t, sv token, sv verdict, struct eng_set *set, uint64_t offset,
     int64_t ts, struct box_err *err);
 
+/* Forget all but the newest n. */
+void eng_tokens_keep(struct eng_tokens *t, size_t n);
+size_t eng_tokens_count(const struct eng_tokens *t);
 /* The i-th remembered token, oldest first; NULL: that place is empty. i < eng_tokens_room. */
 const struct eng_token *eng_tokens_at(const struct eng_tokens *t, size_t i);
 static inline size_t eng_tokens_room(const struct eng_tokens *t)

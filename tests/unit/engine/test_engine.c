@@ -1,5 +1,6 @@
 /* The engine's contracts (local-engine.md 4.2, 6, 11; dogwood.h): stamps, verdicts, attribution,
  * retention, tokens. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,9 @@
 
 #include <cmocka.h>
 
+#include "base/fd.h"
+#include "engine/scan.h"
+#include "engine/snapshot.h"
 #include "rig.h"
 #include "tmp.h"
 
@@ -218,6 +222,13 @@ static void test_fails_closed(void **state)
 	assert_int_equal(err.code, DOGWOOD_EEVENT);
 	assert_non_null(strstr(err.msg, "is a decision kind but yielded no decision"));
 	assert_int_equal(rig_status(&r).next_offset, 3);
+	/* Again with a token: the same answer each time, stored once. */
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(
+		    dogwood_submit(r.e, r.ev, dogwood_cstr("undeclared"), r.v, &err), -1);
+		assert_int_equal(err.code, DOGWOOD_EEVENT);
+		assert_int_equal(rig_status(&r).next_offset, 4);
+	}
 	dogwood_event_reset(r.ev);
 	dogwood_event_action(
 	    r.ev, dogwood_cstr("Box::Action::\"model:invoke\""), dogwood_cstr("response"));
@@ -381,6 +392,53 @@ static void test_tokens(void **state)
 	rig_fini(&r);
 }
 
+/* What the log adds up to is what the snapshot says, also when the store remembers fewer tokens
+ * than who compares them (`dogwood fsck`). */
+static void test_snapshot_is_the_log(void **state)
+{
+	const char *path = tmp_path("compare");
+	struct eng_state log, snap;
+	uint8_t id[WAL_ID], again[WAL_ID] = { 0 };
+	AUTO_BUF a = buf_with((size_t)1 << 24);
+	AUTO_BUF b = buf_with((size_t)1 << 24);
+	AUTO_FD dir = -1;
+	struct box_err err;
+	struct wal_end end;
+	struct rig r;
+
+	(void)state;
+	rig_init(&r, path);
+	r.opt.token_events = 3;
+	rig_open(&r);
+	(void)rig_install(&r, rig_policy_requests);
+	for (unsigned i = 0; i < 7; i++) {
+		char token[8];
+
+		(void)snprintf(token, sizeof(token), "t%u", i);
+		rig_http(&r, i % 2 == 0 ? "slack.com" : "x.com");
+		(void)rig_submit_token(&r, token);
+	}
+	assert_int_equal(dogwood_engine_checkpoint(r.e, NULL), 0);
+	rig_close(&r);
+
+	dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	eng_state_init(&log, 65536);
+	eng_state_init(&snap, 65536);
+	assert_int_equal(wal_scan(dir, 0, WAL_SCAN_OPEN, eng_state_replay, &log, &end, &err), 0);
+	assert_int_equal(eng_snap_load_at(dir, log.next, &snap, NULL, id, &err), 0);
+	assert_memory_equal(id, end.id, WAL_ID);
+	assert_int_equal(eng_tokens_count(&log.tokens), 7);
+	assert_int_equal(eng_tokens_count(&snap.tokens), 3);
+	eng_tokens_keep(&log.tokens, eng_tokens_count(&snap.tokens));
+	eng_state_save(&log, again, &a);
+	eng_state_save(&snap, again, &b);
+	assert_true(buf_ok(&a) && buf_ok(&b));
+	assert_true(sv_eq(buf_sv(&a), buf_sv(&b)));
+	eng_state_fini(&log);
+	eng_state_fini(&snap);
+	rig_fini(&r);
+}
+
 static int done(void **state)
 {
 	(void)state;
@@ -400,6 +458,7 @@ int main(void)
 		cmocka_unit_test(test_attribution),
 		cmocka_unit_test(test_retention),
 		cmocka_unit_test(test_tokens),
+		cmocka_unit_test(test_snapshot_is_the_log),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, done);

@@ -316,6 +316,18 @@ static void test_tokens(void **state)
 		}
 	}
 	assert_int_equal(eng_tokens_at(&t, 0)->offset, 900);
+	assert_int_equal(eng_tokens_count(&t), 100);
+	eng_tokens_keep(&t, 200);
+	assert_int_equal(eng_tokens_count(&t), 100);
+	eng_tokens_keep(&t, 3);
+	assert_int_equal(eng_tokens_count(&t), 3);
+	assert_null(eng_tokens_find(&t, SV("t996")));
+	assert_non_null(eng_tokens_find(&t, SV("t997")));
+	assert_int_equal(eng_tokens_add(&t, SV("new"), SV("v"), NULL, 1000, 1, &err), 0);
+	assert_int_equal(eng_tokens_count(&t), 4);
+	eng_tokens_keep(&t, 0);
+	assert_int_equal(eng_tokens_count(&t), 0);
+	assert_null(eng_tokens_find(&t, SV("new")));
 	eng_tokens_fini(&t);
 }
 
