@@ -15,7 +15,7 @@ static const struct {
 	const char *name;
 	void (*run)(struct bench *b);
 } parts[] = { { "policies", bench_policies }, { "windows", bench_windows },
-	{ "components", bench_components }, { "one", bench_one_caller },
+	{ "components", bench_components }, { "shapes", bench_shapes }, { "one", bench_one_caller },
 	{ "callers", bench_callers }, { "loop", bench_event_loop }, { "nosync", bench_no_sync },
 	{ "load", bench_open_loop }, { "recovery", bench_recovery } };
 

@@ -64,6 +64,7 @@ bool rig_submit(dogwood_engine *e, const dogwood_event *ev, struct dogwood_verdi
 void bench_policies(struct bench *b); /* engine_memory.c */
 void bench_windows(struct bench *b);
 void bench_components(struct bench *b);
+void bench_shapes(struct bench *b);     /* engine_shapes.c */
 void bench_one_caller(struct bench *b); /* engine_disk.c */
 void bench_callers(struct bench *b);
 void bench_event_loop(struct bench *b);
