@@ -315,33 +315,37 @@ static struct cedar_expr *attribute(struct er *p, const struct jnode *j, enum ce
 /* "pattern": ["Wildcard", {"Literal": "text"}, …] */
 static bool pattern(struct er *p, const struct jnode *j, struct cedar_pattern *out)
 {
-	sv *run;
+	size_t bytes = 0;
 	uint32_t i, n = 0;
+	char *text;
+	sv *run;
 
 	if (j->kind != J_ARR)
 		return fail(p, j, "`pattern` must be an array") != NULL;
+	for (i = 0; i < j->n; i++)
+		bytes += j->item[i]->len;
 	run = ARENA_VEC(p->a, sv, (size_t)j->n + 1);
-	if (run == NULL)
+	text = arena_alloc(p->a, bytes + 1, 1);
+	if (run == NULL || text == NULL)
 		return fail(p, j, "out of memory") != NULL;
-	run[0] = SV("");
+	run[0] = (sv){ text, 0 };
 	for (i = 0; i < j->n; i++) {
 		const struct jnode *l = jtree_get(j->item[i], SV("Literal"));
-		char *q;
 
 		if (j->item[i]->kind == J_STR && sv_eq(j->item[i]->s, SV("Wildcard"))) {
-			run[++n] = SV("");
+			run[++n] = (sv){ text, 0 };
 			continue;
 		}
 		if (l == NULL || l->kind != J_STR || j->item[i]->n != 1)
 			return fail(p, j->item[i],
 			           "a part of a pattern is \"Wildcard\" or {\"Literal\": text}") !=
 			       NULL;
-		q = arena_alloc(p->a, run[n].n + l->s.n + 1, 1);
-		if (q == NULL)
-			return fail(p, j, "out of memory") != NULL;
-		memcpy(q, run[n].p, run[n].n);
-		memcpy(q + run[n].n, l->s.p, l->s.n);
-		run[n] = (sv){ q, run[n].n + l->s.n };
+		/* Literals of one run stand one behind the other: no text is longer than its
+		 * JSON. */
+		if (l->s.n != 0)
+			memcpy(text, l->s.p, l->s.n);
+		text += l->s.n;
+		run[n].n += l->s.n;
 	}
 	*out = (struct cedar_pattern){ n + 1, run };
 	return true;

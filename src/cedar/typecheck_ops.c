@@ -246,9 +246,36 @@ struct tc_ans tc_on_if(struct tc *c, const struct tc_cap *prior, const struct ce
 	return x;
 }
 
+/* `&&` and `||` of Boolean literals are literals, as they are in Cedar's trees. */
+static bool as_bool(const struct cedar_expr *e, bool *v)
+{
+	bool one;
+	uint32_t i;
+
+	if (e->kind == CEDAR_E_LIT && e->value.kind == CEDAR_BOOL) {
+		*v = e->value.b;
+		return true;
+	}
+	if (e->kind != CEDAR_E_AND && e->kind != CEDAR_E_OR)
+		return false;
+	*v = e->kind == CEDAR_E_AND;
+	for (i = 0; i < e->n_arg; i++) {
+		if (!as_bool(e->arg[i], &one))
+			return false;
+		*v = e->kind == CEDAR_E_AND ? *v && one : *v || one;
+	}
+	return true;
+}
+
 /* A literal, the action variable counting as the action of the environment. */
 static bool as_literal(const struct tc *c, const struct cedar_expr *e, struct cedar_value *v)
 {
+	bool b;
+
+	if (as_bool(e, &b)) {
+		*v = cedar_bool(b);
+		return true;
+	}
 	if (e->kind == CEDAR_E_VAR && e->var == CEDAR_ACTION) {
 		*v = cedar_entity(c->action->uid);
 		return true;

@@ -83,7 +83,7 @@ function genModel() {
     }
     t.parents = uniq(some(m.types.filter((x) => !x.ids || chance(20)), 2));
     t.attrs = genRecord(m, 2);
-    if (chance(45)) {
+    if (chance(55)) {
       t.tags = genType(m, 1);
       use('tags');
     }
@@ -466,15 +466,26 @@ function atom(env, depth) {
     },
   ])();
 }
+// A guard as it should be, as it proves nothing, or in a form that still proves it.
+function guard(env, g) {
+  const b = () => pick(['true', 'false', 'context has a', 'principal has name', 'resource has owner', 'principal == resource']);
+  if (chance(78)) return g;
+  use('roundabout guard');
+  return '(' + pick([
+    () => `${g} || ${b()}`, () => `${b()} || ${g}`, () => `${g} || ${g}`, () => `!(!(${g}))`, () => `!(${g})`, () => `${g} && ${b()}`, () => `${b()} && ${g}`,
+    () => `if ${g} then ${b()} else ${b()}`, () => `if ${b()} then ${g} else ${b()}`, () => `if ${b()} then ${g} else ${g}`, () => `if ${g} then ${b()} else ${g}`, () => `if ${g} then true else false`, () => `if ${b()} then ${b()} else ${g}`,
+    () => `(${g} && ${b()}) || (${b()} && ${g})`, () => `(${g}) == true`,
+  ])() + ')';
+}
 function guarded(env, f) {
   const save = env.guards;
   env.guards = [];
   let e = f();
-  if (chance(85))
+  if (chance(88))
     for (const g of uniq(env.guards).reverse()) {
       use('&&');
       use(g.includes('hasTag') ? 'hasTag' : 'has');
-      e = { s: `${g} && ${at(3, e)}`, p: 2 };
+      e = chance(4) ? { s: `if ${guard(env, g)} then ${e.s} else ${pick(['true', 'false'])}`, p: 0 } : { s: `${guard(env, g)} && ${at(3, e)}`, p: 2 };
     }
   env.guards = save;
   return e;
@@ -541,12 +552,14 @@ function probeLit(env, t) {
 function probe(env) {
   const name = pick(OPS), [, sig, out, f, kind] = pick(PROBES.filter((p) => p[0] === name));
   env.one = pick([LONG, STRING, BOOL, ENT, { k: pick(EXT) }]);
-  const args = sig.map((t) => (t !== 'any' && chance(sig.length > 1 ? 18 : 25) ? probeLit(env, 'any') : EXT.includes(kind) && chance(85) ? q(extString(kind)) : probeLit(env, t)));
-  if (name.endsWith('Tag') && env.tagged.length && chance(50)) {
+  const wrong = sig.filter((t) => t !== 'any').length > 1 ? 18 : 28;
+  const args = sig.map((t) => (t !== 'any' && chance(wrong) ? probeLit(env, 'any') : EXT.includes(kind) && chance(85) ? q(extString(kind)) : probeLit(env, t)));
+  if (name.endsWith('Tag') && env.tagged.length && chance(70)) {
     const e = pick(env.tagged);
     args[0] = `${e.uid.type}::${q(e.uid.id)}`;
     args[1] = q(pick(Object.keys(e.tags)));
   }
+  if (name === 'contains' && chance(40)) args[1] = pick(['1', '"a"', 'ip("::1")']);
   if (kind === 'total' && chance(40)) args[1] = args[0];
   used = new Set([name]);
   const type = pick(env.m.types).name;

@@ -89,6 +89,16 @@ static void test_rules(void **state)
 		    "deny !0 !1" },
 		{ "permit() when { [\"x\", \"q\"].contains(context.a) };", "allow 0" },
 		{ "permit() when { context.a == \"q\" || context.a == \"x\" };", "allow 0" },
+		/* What may err in front of an equality is met even where the equality is false. */
+		{ "permit() when { context.a in Group::\"g\" } when { context.a == \"q\" };",
+		    "deny !0" },
+		{ "permit() when { principal in [context.a] } when { context.a == \"q\" };",
+		    "deny !0" },
+		{ "permit() when { context.a is User } when { context.a == \"q\" };", "deny !0" },
+		{ "permit() when { context.a < 1 } when { context.a == \"q\" };", "deny !0" },
+		{ "permit() when { context.a has b } when { context.a == \"q\" };", "deny !0" },
+		{ "permit() when { principal in Group::\"g\" } when { context.a == \"q\" };",
+		    "deny" },
 	};
 	struct world *w = *state;
 	size_t i;

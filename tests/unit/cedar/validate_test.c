@@ -71,6 +71,47 @@ static const struct {
 	    P "unable to guarantee safety of access to optional attribute `input.arg1` in context "
 	      "for "
 	      "Box::Action::\"fs:read\"" },
+	/* An entity may be missing from the store, a record's attribute cannot. */
+	{ VIEW "principal has age || principal.nope == 1 };",
+	    P "attribute `nope` on entity type `App::User` not found" },
+	{ VIEW "context has a || context.nope == 1 };", "ok" },
+	{ VIEW "context has r.x || context.nope == 1 };",
+	    P "attribute `nope` in context for App::Action::\"view\" not found" },
+	/* Boolean literals joined are a literal. */
+	{ VIEW "(false && true) == (true || false) };", IMPOSSIBLE },
+	{ VIEW "(true && (false || true)) == true };", "ok" },
+	{ VIEW "(false && principal == resource) == true };", "ok" },
+	/* What one side of an `||`, or one branch, proves is not proved. */
+	{ READ "(context.input has arg1 || context.input.path == \"x\") && context.input.arg1 == "
+	       "\"x\" };",
+	    P "unable to guarantee safety of access to optional attribute `input.arg1` in context "
+	      "for "
+	      "Box::Action::\"fs:read\"" },
+	{ READ
+	    "(context.input has arg1 || context.input has arg1) && context.input.arg1 == \"x\" };",
+	    "ok" },
+	{ READ "(if context.input.path == \"x\" then context.input has arg1 else true) && "
+	       "context.input.arg1 == \"x\" };",
+	    P "unable to guarantee safety of access to optional attribute `input.arg1` in context "
+	      "for "
+	      "Box::Action::\"fs:read\"" },
+	{ READ "(if context.input has arg1 then context.input.path == \"x\" else false) && "
+	       "context.input.arg1 == \"x\" };",
+	    P "unable to guarantee safety of access to optional attribute `input.arg1` in context "
+	      "for "
+	      "Box::Action::\"fs:read\"" },
+	{ READ "(if context.input has arg1 then true else context.input.path == \"x\") && "
+	       "context.input.arg1 == \"x\" };",
+	    P "unable to guarantee safety of access to optional attribute `input.arg1` in context "
+	      "for "
+	      "Box::Action::\"fs:read\"" },
+	{ READ "(if context.input has arg1 then context.input.path == \"x\" else context.input has "
+	       "arg1) && context.input.arg1 == \"x\" };",
+	    "ok" },
+	{ READ "!(context.input has arg1) && context.input.arg1 == \"x\" };",
+	    P "unable to guarantee safety of access to optional attribute `input.arg1` in context "
+	      "for "
+	      "Box::Action::\"fs:read\"" },
 	{ READ "if context.input has arg1 then context.input.arg1 == \"x\" else false };", "ok" },
 	{ READ "context.input.mode == Box::Mode::\"x\" };",
 	    "for policy `policy0`: entity `Box::Mode::\"x\"` is of an enumerated entity type, but "
