@@ -402,6 +402,19 @@ int build_exec_closure(struct build *b, const struct plan_grant *g)
 	return exec_walk(b, g->path.p, 0, &left);
 }
 
+static void proc_fixed(struct build *b, const char *path)
+{
+	nodes_late(&b->t, (struct sandbox_op){ .kind = SANDBOX_PIN,
+	                      .flags = SANDBOX_RO | SANDBOX_NOEXEC | SANDBOX_OPTIONAL,
+	                      .dst = path });
+}
+
+static void proc_masked(struct build *b, const char *path)
+{
+	nodes_late(&b->t,
+	    (struct sandbox_op){ .kind = SANDBOX_COVER, .flags = SANDBOX_OPTIONAL, .dst = path });
+}
+
 void build_proc(struct build *b)
 {
 	/* As runc does: what tells about the host or acts on it is empty, what configures it
@@ -413,14 +426,21 @@ void build_proc(struct build *b)
 	static const char *const fixed[] = { "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
 		"/proc/sysrq-trigger", "/proc/mtrr", "/proc/dynamic_debug" };
 
+	/* Open to root without a capability, so to an agent that runs as the operator root. */
+	static const char *const roots_masked[] = { "/proc/slabinfo", "/proc/vmallocinfo",
+		"/proc/pagetypeinfo", "/proc/kpagecount", "/proc/kpageflags", "/proc/kpagecgroup",
+		"/proc/vmcore" };
+	static const char *const roots_fixed[] = { "/proc/pressure" };
+	const bool root = b->s->uid == 0;
+
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
-		nodes_late(&b->t, (struct sandbox_op){ .kind = SANDBOX_PIN,
-		                      .flags = SANDBOX_RO | SANDBOX_NOEXEC | SANDBOX_OPTIONAL,
-		                      .dst = fixed[i] });
+		proc_fixed(b, fixed[i]);
+	for (size_t i = 0; root && i < sizeof(roots_fixed) / sizeof(roots_fixed[0]); i++)
+		proc_fixed(b, roots_fixed[i]);
 	for (size_t i = 0; i < sizeof(masked) / sizeof(masked[0]); i++)
-		nodes_late(&b->t,
-		    (struct sandbox_op){
-		        .kind = SANDBOX_COVER, .flags = SANDBOX_OPTIONAL, .dst = masked[i] });
+		proc_masked(b, masked[i]);
+	for (size_t i = 0; root && i < sizeof(roots_masked) / sizeof(roots_masked[0]); i++)
+		proc_masked(b, roots_masked[i]);
 	nodes_late(&b->t, (struct sandbox_op){ .kind = SANDBOX_SEAL, .dst = "/" });
 	nodes_late(&b->t, (struct sandbox_op){ .kind = SANDBOX_SEAL, .dst = "/dev" });
 }

@@ -334,6 +334,21 @@ class Proc(EscapeTest):
                 self.assertEqual([f[1] for f in fds], ["0", "1", "2"], r.out)
                 self.assertTrue(all(f[2] == "nodir" for f in fds), r.out)
 
+    def test_what_root_may_without_a_capability(self):
+        """An agent that runs as root has no capability, and yet owns the files of /proc."""
+        for box in self.each():
+            read = ["slabinfo", "vmallocinfo", "pagetypeinfo", "kpagecount", "kpageflags", "kpagecgroup", "vmcore", "kcore", "kmsg"]
+            write = ["pressure/cpu", "pressure/memory", "pressure/io", "mtrr", "sysrq-trigger", "irq/default_smp_affinity", "sys/vm/drop_caches", "sys/user/max_user_namespaces",
+                "sys/kernel/domainname", "sys/kernel/hostname", "bus/input/handlers", "dynamic_debug/control"]
+            for table in ("agent", "tool"):
+                r = box.run(box.config({}, tool={}), *[("read", "/proc/" + p) for p in read], *[("write", "/proc/" + p) for p in write],
+                    options=() if table == "agent" else ("--tool", "probe"))
+                self.assertEqual(r.status, 0, r.err)
+                for p in read:
+                    self.refused(r, "read", "/proc/" + p)
+                for p in write:
+                    self.refused(r, "write", "/proc/" + p)
+
     def test_folders_as_streams(self):
         """`box run < /`: a folder of the host does not come in as a standard stream, nor an O_PATH descriptor."""
         for box in self.each():
