@@ -246,8 +246,7 @@ static int64_t primary(struct ar *a, struct lval *l)
 		return number(a);
 	if (name(a, l))
 		return a->bad ? 0 : lval_get(a, l);
-	return fail(
-	    a, *a->p == '\0' ? "syntax error: operand expected" : "syntax error: operand expected");
+	return fail(a, "syntax error: operand expected");
 }
 
 static int64_t postfix(struct ar *a, struct lval *l)

@@ -45,8 +45,7 @@ static const char *relative_text(struct ln *l, const char *target, const char *l
 {
 	AUTO_BUF from = buf_with(SHCMD_PATH_MAX), to = buf_with(SHCMD_PATH_MAX);
 	AUTO_BUF out = buf_with(4 * SHCMD_PATH_MAX);
-	const char *dir = arena_printf(l->io->arena, "%s/..", link), *a, *b;
-	const char *path = shcmd_path(l->io, target), *cut = strrchr(link, '/');
+	const char *path = shcmd_path(l->io, target), *cut = strrchr(link, '/'), *dir, *a, *b;
 	size_t same = 0, i;
 
 	dir = cut == NULL || cut == link

@@ -123,7 +123,6 @@ void shf_human(uint64_t n, bool si, char out[24])
 	if (tenths >= 100) {
 		whole += rest != 0;
 		if (whole >= base && u < 5) {
-			whole = 1;
 			u++;
 			(void)snprintf(out, 24, "1.0%c", si && u == 0 ? 'k' : units[u]);
 			return;

@@ -140,7 +140,7 @@ static sv leading(const struct find_node *v)
 	cut = sv_rfind(s, '/');
 	if (cut < 0)
 		return SV(".");
-	return cut == 0 ? (s.n == 1 ? SV("") : SV("")) : sv_sub(s, 0, (size_t)cut);
+	return sv_sub(s, 0, (size_t)cut);
 }
 
 /* One directive: its text into t. false: unknown. *number says how it is padded. */

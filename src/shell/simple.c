@@ -579,7 +579,7 @@ int sh_eval_simple(struct shell *sh, const struct sh_node *n)
 		return set_status(sh, sh->flow == SH_FLOW_NONE ? 1 : sh->status);
 	}
 	if (c.args.n == 0) {
-		r = only_assignments(sh, n);
+		(void)only_assignments(sh, n); /* it sets the status */
 		sh_set_last_arg(sh, "");
 	} else {
 		trace(sh, &c);
