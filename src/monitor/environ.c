@@ -56,7 +56,12 @@ bool environ_may_export(sv name)
 		"all_proxy", "FTP_PROXY", "ftp_proxy", "RUBYLIB", "PERL5DB", "JDK_JAVA_OPTIONS",
 		"GIT_EXEC_PATH", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF",
 		"GIT_PROXY_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_TEMPLATE_DIR", "LESSOPEN",
-		"LESSCLOSE", NULL };
+		"LESSCLOSE", "TAR_OPTIONS", "RSYNC_RSH", "CVS_RSH", "SVN_SSH", "HGRCPATH",
+		"MAKEFILES", "VIMINIT", "EXINIT", "NODE_PATH", "npm_config_node_options",
+		"npm_config_script_shell", "LUA_INIT", "LUA_PATH", "LUA_CPATH", "AWKLIBPATH",
+		"TCLLIBPATH", "PHPRC", "PHP_INI_SCAN_DIR", "R_PROFILE", "R_ENVIRON",
+		"JULIA_LOAD_PATH", "ERL_AFLAGS", "ERL_ZFLAGS", "DOTNET_STARTUP_HOOKS",
+		"CORECLR_PROFILER_PATH", "JDK_JAVAC_OPTIONS", NULL };
 
 	if (name.n == 0 || name.n > 256 || plan_env_reserved(name))
 		return false;

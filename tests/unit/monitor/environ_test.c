@@ -93,7 +93,8 @@ static void test_exports_and_tables(void **state)
 static void test_weapons(void **state)
 {
 	static const char *const names[] = { "GCONV_PATH", "OPENSSL_CONF", "OPENSSL_MODULES",
-		"GLIBC_TUNABLES", "SSLKEYLOGFILE", "GIT_SSH_COMMAND", "GIT_EXEC_PATH",
+		"GLIBC_TUNABLES", "SSLKEYLOGFILE", "TAR_OPTIONS", "RSYNC_RSH", "LUA_INIT",
+		"NODE_PATH", "DOTNET_STARTUP_HOOKS", "GIT_SSH_COMMAND", "GIT_EXEC_PATH",
 		"GIT_EXTERNAL_DIFF", "GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "ALL_PROXY" };
 
 	(void)state;
