@@ -270,7 +270,7 @@ class Descriptors(BoxCase):
         self.write("src/app/sub/mine", "agents own\n")
         self.policy('@id("exec") permit (principal, action in [Box::Action::"shell:exec", Box::Action::"shell:spawn"], resource);')
         tool = ("for f in /dev/fd /proc/self/fd; do for p in mine ../README.md ../../../outside/f; do read l < $f/0/$p && echo opened $f $p $l; done; "
-                "for x in $f/0/*; do echo opened $x; done; cd $f/0; for x in * ../*; do echo listed $x; done; read l < mine && echo opened $l; read l < ../README.md && echo opened $l; : > new && echo wrote; cd /; done 2>/dev/null; echo tried")
+                "for x in $f/0/*; do echo opened $x; done; if cd $f/0; then for x in * ../*; do echo listed $x; done; read l < mine && echo opened $l; read l < ../README.md && echo opened $l; : > new && echo wrote; cd /; fi; done 2>/dev/null; echo tried")
         agent = r"""
 import os, subprocess, sys
 d = os.open("sub", os.O_RDONLY | os.O_DIRECTORY)
