@@ -9,6 +9,7 @@
 
 #include "../base/failmalloc.h"
 #include "dogwood/decide.h"
+#include "dogwood/set_impl.h"
 
 #include "base/ban.h"
 
@@ -208,6 +209,95 @@ static void stamps_must_not_fall(void **state)
 	dw_set_free(s);
 }
 
+/* Where stamps may go back, the newest is the highest seen. */
+static void the_newest_stamp(void **state)
+{
+	struct dw_set *s = load(ONCE("a", "1h", "A"));
+	AUTO_ARENA a = { 0 };
+	struct dw_event e = event(&a, "A", "x", 1, 10);
+	struct box_err err = { 0 };
+	struct dwm *m = dwm_new(s, DWM_ANY, &err);
+
+	(void)state;
+	assert_true(dwm_last_ts(m) == INT64_MIN);
+	step(m, &e);
+	e.ts = 9;
+	step(m, &e);
+	assert_int_equal(dwm_last_ts(m), 10);
+	assert_int_equal(dwm_timepoints(m), 2);
+	dwm_free(m);
+	dw_set_free(s);
+}
+
+/* A leaf that cannot be computed is not an error of its rule, which would be passed over: the whole
+ * decision is a fault and denies. */
+static void a_leaf_without_memory_is_a_fault(void **state)
+{
+	struct dw_set *s =
+	    load("permit (principal, action, resource);\n"
+	         "forbid (principal, action, resource) when { context.input.v > 100 || temporal { "
+	         "previous within 1h N::Action::\"A\"::request{ input.u: context.input.u } } };");
+	AUTO_ARENA a = { 0 };
+	struct dw_event e = event(&a, "A", "x", 1, 1);
+	bool more = true;
+	size_t n = 1, faults = 0;
+
+	(void)state;
+	assert_false(s->leaves[0].gate);
+	for (; more; n++) {
+		struct box_err err = { 0 };
+		struct dwm *m = dwm_new(s, DWM_MONOTONE, &err);
+		struct dw_scratch *sc = dw_scratch_new(&err);
+		struct dw_decision d = { 0 };
+		int r;
+
+		step(m, &e);
+		step(m, &e);
+		fail_after(n);
+		r = dw_decide(sc, s, m, &e, &d, &err);
+		more = fail_happened() != 0;
+		fail_after(0);
+		assert_false(d.allow);
+		if (r == 0 && d.cause != DW_FAULT)
+			assert_int_equal(d.cause, DW_FORBIDDEN);
+		faults += r == 0 && d.cause == DW_FAULT;
+		assert_true(more || d.cause == DW_FORBIDDEN);
+		dwm_free(m);
+		dw_scratch_free(sc);
+	}
+	assert_true(faults > 2);
+	dw_set_free(s);
+}
+
+/* One entity with two contents: the question is not clear, so it is not put. */
+static void an_entity_twice_is_a_fault(void **state)
+{
+	struct dw_set *s = load("permit (principal, action, resource);");
+	AUTO_ARENA a = { 0 };
+	struct dw_event e = event(&a, "A", "x", 1, 1);
+	struct dw_rec one = dw_rec_in(&a), two = dw_rec_in(&a);
+	struct dw_entity ents[2];
+	struct box_err err = { 0 };
+	struct dw_scratch *sc = dw_scratch_new(&err);
+	struct dw_decision d;
+
+	(void)state;
+	dw_rec_int(&one, SV("level"), 1);
+	dw_rec_int(&two, SV("level"), 2);
+	ents[0] = (struct dw_entity){ .uid = e.principal, .attrs = dw_rec_val(&one) };
+	ents[1] = (struct dw_entity){ .uid = e.principal, .attrs = dw_rec_val(&two) };
+	e.ents = ents;
+	e.nents = 1;
+	assert_return_code(dw_decide(sc, s, NULL, &e, &d, &err), 0);
+	assert_true(d.allow);
+	e.nents = 2;
+	assert_return_code(dw_decide(sc, s, NULL, &e, &d, &err), 0);
+	assert_int_equal(d.cause, DW_FAULT);
+	assert_false(d.allow);
+	dw_scratch_free(sc);
+	dw_set_free(s);
+}
+
 /* An event that cannot match may be lost: no later leaf changes. */
 static void may_match(void **state)
 {
@@ -379,6 +469,9 @@ int main(void)
 		cmocka_unit_test(a_change_before_any_event),
 		cmocka_unit_test(reset),
 		cmocka_unit_test(stamps_must_not_fall),
+		cmocka_unit_test(the_newest_stamp),
+		cmocka_unit_test(a_leaf_without_memory_is_a_fault),
+		cmocka_unit_test(an_entity_twice_is_a_fault),
 		cmocka_unit_test(may_match),
 		cmocka_unit_test(no_memory_after_warm_up),
 		cmocka_unit_test(every_allocation_fails_once),
