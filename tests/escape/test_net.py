@@ -113,6 +113,30 @@ class Net(BoxCase):
         self.assertEqual(self.send([b"GET http://good.test/api/@scope%2fname" + host]), ["HTTP/1.1 200 OK"])
         self.assertEqual(self.good.requests[0][:2], ("GET", "/api/@scope%2Fname"))
 
+    def test_addresses_behind_a_permitted_name(self):
+        """NET-03: the address is decided as well, and what no policy opens stays closed whatever name leads there."""
+        self.config(command='["/bin/bash", "-c"]', rest=f"""
+[resolve]
+"good.test:80" = "127.0.0.1:{self.good.port}"
+"meta.test:80" = "169.254.169.254:80"
+"six.test:80" = "[fd00:ec2::254]:80"
+"mapped.test:80" = "[::ffff:169.254.169.254]:80"
+"any.test:80" = "0.0.0.0:{self.good.port}"
+""")
+        names = [b"meta.test", b"six.test", b"mapped.test", b"any.test"]
+        requests = [b"GET http://" + h + b"/ HTTP/1.1\r\nHost: " + h + b"\r\nConnection: close\r\n\r\n" for h in names + [b"good.test"]]
+        self.policy('@id("all") permit (principal, action, resource);')
+        lines = self.send(requests)
+        self.assertEqual(lines[:3], ["HTTP/1.1 403 Forbidden"] * 3)
+        self.assertRegex(lines[3], r"^HTTP/1\.1 (403|502) ")
+        self.assertEqual(lines[4], "HTTP/1.1 200 OK")
+        self.forget_records()
+        self.policy('@id("all") permit (principal, action, resource);\n@id("inward") forbid (principal, action == Box::Action::"net:connect", resource) when { context.input has ip && context.input.ip like "127.*" };')
+        before = self.good.connections
+        self.assertEqual(self.send(requests[4:]), ["HTTP/1.1 403 Forbidden"])
+        self.assertEqual(self.good.connections, before)
+        self.assertEqual([(r.verdict, r.rule) for r in self.records() if r.action == "net:connect"], [("permit", "all"), ("deny", "inward")])
+
     def test_metadata_in_every_spelling(self):
         self.policy('@id("all") permit (principal, action, resource);')
         hosts = [b"169.254.169.254", b"169.254.170.2", b"[::ffff:169.254.169.254]", b"[64:ff9b::a9fe:a9fe]", b"[2002:a9fe:a9fe::]", b"[::a9fe:a9fe]",
