@@ -102,7 +102,8 @@ static const struct row rows[] = {
 	{ "~/Library/Application Support/Firefox", OVERLAP, STORE, 0 },
 };
 
-/* The row's anchor as an absolute path; .p NULL when it does not apply (no such home) or there is no memory. */
+/* The row's anchor as an absolute path; .p NULL when it does not apply (no such home) or there is
+ * no memory. */
 static sv anchor_at(struct arena *a, const struct row *r, sv home)
 {
 	sv anchor = sv_c(r->anchor);

@@ -1,7 +1,9 @@
-/* plan: what one box.toml means, as data. Built by config_load (config.h), judged by config_judge, then only read: by src/contain
- * (sandboxes), by the monitor (tools, routes, policy) and by disclose.h (the startup report).
+/* plan: what one box.toml means, as data. Built by config_load (config.h), judged by config_judge,
+ * then only read: by src/contain (sandboxes), by the monitor (tools, routes, policy) and by
+ * disclose.h (the startup report).
  *
- * Everything lives in plan->arena and is NUL-terminated where it is a `sv` that names a path, program, argument or variable. */
+ * Everything lives in plan->arena and is NUL-terminated where it is a `sv` that names a path,
+ * program, argument or variable. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +14,8 @@
 #include "base/arena.h"
 #include "base/sv.h"
 
-/* The lists of a filesystem table, in the order of the startup report (box-config-and-policy 1.4, 4.3). */
+/* The lists of a filesystem table, in the order of the startup report
+ * (box-config-and-policy 1.4, 4.3). */
 enum plan_list {
 	PLAN_READ,
 	PLAN_WRITE,
@@ -34,8 +37,8 @@ struct plan_grant {
 	bool is_dir;    /* set by the judge */
 	bool is_socket; /* write_file only, set by the judge: the process may connect to it */
 	bool absent;    /* deny only: nothing is there yet */
-	bool
-	    implied; /* deny only: added by the judge, so that box.toml and policy.dw stay out of every grant */
+	bool implied;   /* deny only: added by the judge, so that box.toml and policy.dw stay out of
+	                   every grant */
 	bool credential_store; /* names a credential store (1.5): announced at start */
 	dev_t dev;             /* identity at judging time, checked again at every start */
 	ino_t ino;
@@ -61,9 +64,10 @@ struct plan_process {
 	struct plan_at at_command, at_workspace, at_home; /* of the values; at_home: env.HOME */
 	sv *command; /* as written; for the agent, ARGS are appended at the end */
 	size_t command_n;
-	size_t fixed_n; /* entries of command that box.toml wrote */
-	sv program;     /* canonical executable file, set by the judge */
-	sv program_route; /* absolute path it was reached by (argv[0] the process sees when command[0] was bare) */
+	size_t fixed_n;   /* entries of command that box.toml wrote */
+	sv program;       /* canonical executable file, set by the judge */
+	sv program_route; /* absolute path it was reached by (argv[0] the process sees when
+	                     command[0] was bare) */
 	sv *interpreters; /* each hop of the #! chain, canonical */
 	size_t interpreters_n;
 	sv workspace;         /* canonical; "" for a tool without one */
@@ -101,7 +105,8 @@ struct plan_route {
 	sv trust; /* PEM file with one more root for these destinations, canonical; "" none */
 };
 
-/* [resolve]: "host:port" -> "address:port". The policy and the peer's certificate see the left side. */
+/* [resolve]: "host:port" -> "address:port". The policy and the peer's certificate see the left
+ * side. */
 struct plan_resolve {
 	sv host;
 	uint16_t port;
@@ -140,11 +145,13 @@ void plan_fini(struct plan *p);
 /* The value of a variable in [table.env], or the empty view with .p NULL. */
 sv plan_env(const struct plan_process *proc, sv name);
 
-/* Does this destination cover the request? host is lower case; path is the gateway's canonical path. path may be "" to ask for host and port alone. */
+/* Does this destination cover the request? host is lower case; path is the gateway's canonical
+ * path. path may be "" to ask for host and port alone. */
 bool plan_dest_covers(const struct plan_dest *d, sv host, uint16_t port, sv path);
 /* Can one request be covered by both? */
 bool plan_dest_overlaps(const struct plan_dest *a, const struct plan_dest *b);
 
-/* Is this a name that `env` may not claim (1.6): set by the box itself, or loading code (NODE_OPTIONS, LD_*, PYTHON*, …)? HOME and PATH are not among
- * them. Also asked by the monitor for variables that an alias or the shell wants to export. */
+/* Is this a name that `env` may not claim (1.6): set by the box itself, or loading code
+ * (NODE_OPTIONS, LD_*, PYTHON*, …)? HOME and PATH are not among them. Also asked by the monitor for
+ * variables that an alias or the shell wants to export. */
 bool plan_env_reserved(sv name);

@@ -43,11 +43,12 @@ int contain_placeholders_make(
     const struct plan *p, struct contain_placeholders *out, struct box_err *err);
 void contain_placeholders_remove(struct contain_placeholders *ph);
 
-/* Unix sockets that are below the granted paths of a process now: it could connect to them, whatever the list.
- * Looks at the kernel's table of bound sockets, and for others at `max` directory entries at most (20,000 take
- * about 10 ms). One may be found twice. hide: no entry names it, so it is to be covered (sandbox_extra.sockets);
- * a leftover that nobody is bound to in a writable folder is not: the process may have to remove it. Returns
- * false when there was more to look at. */
+/* Unix sockets that are below the granted paths of a process now: it could connect to them,
+ * whatever the list. Looks at the kernel's table of bound sockets, and for others at `max`
+ * directory entries at most (20,000 take about 10 ms). One may be found twice. hide: no entry names
+ * it, so it is to be covered (sandbox_extra.sockets); a leftover that nobody is bound to in a
+ * writable folder is not: the process may have to remove it. Returns false when there was more to
+ * look at. */
 typedef void contain_socket_fn(void *arg, const char *path, bool hide);
 bool contain_sockets(
     const struct plan_process *proc, size_t max, contain_socket_fn *each, void *arg);

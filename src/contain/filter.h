@@ -23,5 +23,6 @@ int filter_install(enum filter_kind kind, struct box_err *err);
  * filter_gen and in tests, which link filter_rules.c; the programs have the result built in, as
  * compiling it takes longer than everything else a sandbox needs. */
 int filter_export(enum filter_kind kind, struct buf *out, struct box_err *err);
-/* The instructions in front of the workload's program: calls that are refused for some arguments only. */
+/* The instructions in front of the workload's program: calls that are refused for some arguments
+ * only. */
 void filter_guard(struct buf *out);

@@ -1,6 +1,7 @@
-/* The few calls that a workload makes freely but for certain arguments. libseccomp cannot say "all but these": a rule without conditions replaces
- * those with. So this stands in front of its program. The kernel takes ioctl's request and a resource's number as 32 bits, and so are they compared
- * (an upper half full of ones must not get past: CVE-2019-10063). */
+/* The few calls that a workload makes freely but for certain arguments. libseccomp cannot say "all
+ * but these": a rule without conditions replaces those with. So this stands in front of its
+ * program. The kernel takes ioctl's request and a resource's number as 32 bits, and so are they
+ * compared (an upper half full of ones must not get past: CVE-2019-10063). */
 #include "contain/filter.h"
 
 #include <errno.h>
@@ -44,8 +45,9 @@ void filter_guard(struct buf *out)
 		IF(4, SCMP_SYS(prlimit64), G_PRLIMIT, 5),
 		IF(5, SCMP_SYS(setrlimit), G_SETRLIMIT, 6),
 		GO(6, G_PASS),
-		/* Terminal injection, line disciplines, the console; keyboard maps, fonts and switching of a
-		 * virtual console, whose ioctls are 0x4b00 (KD) and 0x5600 (VT) without direction bits. */
+		/* Terminal injection, line disciplines, the console; keyboard maps, fonts and
+		 * switching of a virtual console, whose ioctls are 0x4b00 (KD) and 0x5600 (VT)
+		 * without direction bits. */
 		LOAD(G_IOCTL, LOW(1)),
 		IF(8, TIOCSTI, G_EPERM, 9),
 		IF(9, 0x541c /* TIOCLINUX */, G_EPERM, 10),
@@ -55,9 +57,9 @@ void filter_guard(struct buf *out)
 		IF(13, 0x4b00, G_ENOTTY, 14),
 		IF(14, 0x5600, G_ENOTTY, 15),
 		GO(15, G_PASS),
-		/* The limit of core files is 1 and stays so: at 0 the kernel would still start the host's
-		 * core handler where core_pattern is a pipe (core(5)). Setting it "succeeds": what asks
-		 * for no cores has none. */
+		/* The limit of core files is 1 and stays so: at 0 the kernel would still start the
+		 * host's core handler where core_pattern is a pipe (core(5)). Setting it
+		 * "succeeds": what asks for no cores has none. */
 		LOAD(G_PRLIMIT, LOW(1)),
 		IF(17, RLIMIT_CORE, 18, G_PASS),
 		LOAD(18, LOW(2)),

@@ -225,7 +225,8 @@ static void setid_bits(struct builder *b, uint32_t eperm)
 	}
 }
 
-/* TCP and UDP. The other transports (SCTP, DCCP, MPTCP, …) would be loaded into the kernel for the asking. */
+/* TCP and UDP. The other transports (SCTP, DCCP, MPTCP, …) would be loaded into the kernel for the
+ * asking. */
 static void inet_socket(struct builder *b, uint32_t family)
 {
 	static const uint32_t protocols[] = { 0, IPPROTO_TCP, IPPROTO_UDP };

@@ -10,9 +10,11 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Run child(arg) in a process with these CLONE_NEW* flags; *pidfd (close-on-exec) is set in the parent. -1 with errno. Like
- * vfork: the child runs in its parent's memory, on a stack of its own, and the parent waits until it executes something or ends, so it
- * may read what was prepared and make system calls, and it ends with execve or _exit. What it changes in memory is changed for both. */
+/* Run child(arg) in a process with these CLONE_NEW* flags; *pidfd (close-on-exec) is set in the
+ * parent. -1 with errno. Like vfork: the child runs in its parent's memory, on a stack of its own,
+ * and the parent waits until it executes something or ends, so it may read what was prepared and
+ * make system calls, and it ends with execve or _exit. What it changes in memory is changed for
+ * both. */
 pid_t ns_spawn(unsigned long flags, int (*child)(void *), void *arg, int *pidfd);
 /* Why ns_spawn or the first steps in a new user namespace failed, and what to enable; reads
  * sysctls. Fills err, returns -1. */
@@ -30,9 +32,10 @@ int ns_caps_keep(void);
 int ns_caps_drop(void);
 /* SIGKILL when the parent's thread ends. Survives execve. */
 int ns_tie(void);
-/* What this user namespace and those below it may use of what the kernel counts by user: no further user namespace, and half of the host's inotify instances
- * and watches, so that the operator's own programs keep theirs. After ns_map_ids. A second lock where it can be had (Linux 5.14 for inotify, a
- * writable /proc/sys): the system call filter is the first. */
+/* What this user namespace and those below it may use of what the kernel counts by user: no further
+ * user namespace, and half of the host's inotify instances and watches, so that the operator's own
+ * programs keep theirs. After ns_map_ids. A second lock where it can be had (Linux 5.14 for
+ * inotify, a writable /proc/sys): the system call filter is the first. */
 void ns_budget(void);
 /* ns_tie, and not dumpable: no core, /proc/self closed to others, no ptrace. After ns_map_ids. */
 int ns_harden(void);

@@ -1,8 +1,8 @@
 /* Unix sockets inside granted folders (contain.h). A bind mount, read-only or not, does not stop
- * connect(2), and Landlock does not judge it yet: a folder that is granted for its files would give the
- * services in it as well, docker's among them (escapes SOCK-01). So they are looked for before the start: those
- * that a process of the host listens on by the kernel's table, which has their names; the rest by a bounded
- * walk. */
+ * connect(2), and Landlock does not judge it yet: a folder that is granted for its files would give
+ * the services in it as well, docker's among them (escapes SOCK-01). So they are looked for before
+ * the start: those that a process of the host listens on by the kernel's table, which has their
+ * names; the rest by a bounded walk. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -94,7 +94,8 @@ static sv last_part(sv path)
 	return sv_sub(path, (size_t)(slash + 1), path.n);
 }
 
-/* Is somebody bound to it? By the last part of the name: the rest may be spelled relative to a folder that nobody knows. Too many is harmless. */
+/* Is somebody bound to it? By the last part of the name: the rest may be spelled relative to a
+ * folder that nobody knows. Too many is harmless. */
 static bool bound(const struct walk *w, const char *path)
 {
 	sv rest = buf_sv(&w->table), name;

@@ -128,7 +128,7 @@ struct sandbox_extra {
 	const char *tmp_dir;   /* <BD>/tmp, exists; bound at /tmp. Required */
 	const char *ca_cert;   /* the run's CA certificate, shown under its own path */
 	const char *ca_bundle; /* system roots and ours: under its own path and where programs look
-				* for the system's (/etc/ssl/certs/ca-certificates.crt, …) */
+	                        * for the system's (/etc/ssl/certs/ca-certificates.crt, …) */
 
 	/* Agent only: the alias program on the host, shown as <BD>/bin/NAME and over the absolute
 	 * interpreter paths, for each of alias_names ("sh", "bash", "zsh", …). */
@@ -145,7 +145,8 @@ struct sandbox_extra {
 	 * agent covers, in a leaf with the agent's lists. NULL: proc->program, reached through
 	 * proc->program_route. */
 	const char *program;
-	/* Sockets of the host below its folders that are covered (contain_sockets); one that is gone by now is no error. */
+	/* Sockets of the host below its folders that are covered (contain_sockets); one that is
+	 * gone by now is no error. */
 	const char *const *sockets;
 	size_t sockets_n;
 	const char *cwd; /* NULL: proc->workspace, or "/" */

@@ -17,8 +17,9 @@ struct chan;
 #define CHAN_QUEUE_MAX ((size_t)4 << 20) /* bytes waiting to be sent */
 #define CHAN_BURST     64                /* frames handled before other events get their turn */
 
-/* on_end is called at most once, when the channel is unusable. err->code is BOX_OK when the peer closed and may do so; a peer that has a
- * name here has to stay, and "<name> is gone" is an error. It may free the channel. */
+/* on_end is called at most once, when the channel is unusable. err->code is BOX_OK when the peer
+ * closed and may do so; a peer that has a name here has to stay, and "<name> is gone" is an error.
+ * It may free the channel. */
 struct chan_ops {
 	const struct ipc_rule *table;
 	void (*on_end)(void *arg, const struct box_err *err);

@@ -229,8 +229,8 @@ static bool has_dot_segment(sv s)
 	return false;
 }
 
-/* The judged form keeps %2F and escapes of escapes, as servers differ about them. One that decodes first
- * and resolves dots then would find another path than the one that was judged: such a path is
+/* The judged form keeps %2F and escapes of escapes, as servers differ about them. One that decodes
+ * first and resolves dots then would find another path than the one that was judged: such a path is
  * refused. */
 static bool hides_dots(sv canon)
 {

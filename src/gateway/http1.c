@@ -181,8 +181,8 @@ static bool read_version(sv s, uint8_t *minor)
 	return true;
 }
 
-/* A standard method in another case. Methods are case-sensitive (RFC 9110 9.1), and yet some servers fold them: what is judged
- * as "delete" would be done as DELETE. */
+/* A standard method in another case. Methods are case-sensitive (RFC 9110 9.1), and yet some
+ * servers fold them: what is judged as "delete" would be done as DELETE. */
 static bool is_misspelt(sv method)
 {
 	static const sv known[] = { SV_INIT("GET"), SV_INIT("HEAD"), SV_INIT("POST"),

@@ -71,8 +71,9 @@ static int read_spec(struct sandbox_spec *s, struct fault *f)
 	return 0;
 }
 
-/* A folder as a standard stream would be a way out of the view: names below and above it can be reached from its descriptor, for what Landlock does not
- * judge (chmod, connect). Nothing reads or writes one, so nothing is lost. */
+/* A folder as a standard stream would be a way out of the view: names below and above it can be
+ * reached from its descriptor, for what Landlock does not judge (chmod, connect). Nothing reads or
+ * writes one, so nothing is lost. */
 static int check_stdio(struct fault *f)
 {
 	AUTO_FD null = -1;

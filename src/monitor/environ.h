@@ -1,5 +1,6 @@
-/* environ: the environment of everything in the box, composed and never inherited (box-config-and-policy 4.4). Later wins: placeholders, HOME and TMPDIR, what
- * the caller exported, the table's env, the box's own names. */
+/* environ: the environment of everything in the box, composed and never inherited
+ * (box-config-and-policy 4.4). Later wins: placeholders, HOME and TMPDIR, what the caller exported,
+ * the table's env, the box's own names. */
 #pragma once
 
 #include "base/arena.h"
@@ -22,9 +23,11 @@ struct environ_input {
 	size_t exported_n;
 };
 
-/* May a caller inside the box set this variable for a command it starts? Not names the box sets, nor names that load code, nor HOME, PATH and the shell's own. */
+/* May a caller inside the box set this variable for a command it starts? Not names the box sets,
+ * nor names that load code, nor HOME, PATH and the shell's own. */
 bool environ_may_export(sv name);
-/* PATH of this process before the box's own folder is put on it or taken out: the table's, or the operator's. */
+/* PATH of this process before the box's own folder is put on it or taken out: the table's, or the
+ * operator's. */
 sv environ_path(const struct plan *plan, const struct plan_process *proc);
 /* The list, in the arena, sorted by name; every value NUL-terminated. */
 int environ_compose(const struct environ_input *in, struct arena *arena, struct plan_var **out,

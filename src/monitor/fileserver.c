@@ -1,4 +1,5 @@
-/* box-files as the monitor sees it: what it may reach, what is protected, and the decisions it asks for. See files/proto.h. */
+/* box-files as the monitor sees it: what it may reach, what is protected, and the decisions it asks
+ * for. See files/proto.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

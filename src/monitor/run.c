@@ -1,5 +1,6 @@
-/* One run, from the configuration to the exit status: the order of start and stop (box-design 4), signals, and what is said on stderr
- * (box-config-and-policy 4.3). Each step may refuse the box; nothing foreign is started before all of them have passed. */
+/* One run, from the configuration to the exit status: the order of start and stop (box-design 4),
+ * signals, and what is said on stderr (box-config-and-policy 4.3). Each step may refuse the box;
+ * nothing foreign is started before all of them have passed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -77,7 +78,8 @@ void monitor_drain(struct monitor *m)
 
 /* ------------------------------------------------------------------------------ before */
 
-/* Before any secret is read: no core, no ptrace, no /proc/<pid>/mem for others. Both are read back. */
+/* Before any secret is read: no core, no ptrace, no /proc/<pid>/mem for others. Both are read back.
+ */
 static int harden(struct box_err *err)
 {
 	struct rlimit none = { 0, 0 }, now;
@@ -118,7 +120,8 @@ static int set_paths(struct run *r, struct box_err *err)
 	return 0;
 }
 
-/* A file for this run alone: made anew at every start, so a crash in between loses nothing and no sync is needed. */
+/* A file for this run alone: made anew at every start, so a crash in between loses nothing and no
+ * sync is needed. */
 static int write_public(const char *path, sv text, struct box_err *err)
 {
 	AUTO_FD fd = -1;
@@ -314,7 +317,8 @@ static int prepare(struct run *r, struct box_err *err)
 	return make_trust(m, err);
 }
 
-/* What a sandbox's description refers to: the box's socket, placeholders of absent `deny` entries. */
+/* What a sandbox's description refers to: the box's socket, placeholders of absent `deny` entries.
+ */
 static int make_ready(struct run *r, struct box_err *err)
 {
 	struct monitor *m = &r->m;
@@ -339,7 +343,8 @@ static int start(struct run *r, struct box_err *err)
 	terminal_open(&m->terminal);
 	if (sandbox_start_agent(m, err) != 0)
 		return -1;
-	/* What the agent will need first is started beside it, a little later: an agent that ends at once never pays. */
+	/* What the agent will need first is started beside it, a little later: an agent that ends
+	 * at once never pays. */
 	(void)loop_after(m->loop, SPARE_MS, prepare_spare, m); /* without memory: on demand */
 	return 0;
 }

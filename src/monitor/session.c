@@ -1,6 +1,7 @@
-/* One box-shell: one command of an alias. The shell's first process, and each subshell it forks, has a channel of its own here; all belong to one session. The shell parses hostile
- * text: what it asks is decided, and a program is started only from a permitted ticket, with the arguments that were decided. See shell/proto.h and
- * monitor/proto.h. */
+/* One box-shell: one command of an alias. The shell's first process, and each subshell it forks,
+ * has a channel of its own here; all belong to one session. The shell parses hostile text: what it
+ * asks is decided, and a program is started only from a permitted ticket, with the arguments that
+ * were decided. See shell/proto.h and monitor/proto.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -236,7 +237,8 @@ static void refuse_tool(struct shell_chan *c, uint32_t request, const char *text
 	chan_send(c->chan, MON_TOOL_REFUSED, request, &b, NULL, 0);
 }
 
-/* The rest of START_TOOL behind the ticket. argv (but for the first, which is argv0) and variables in the arena. false: malformed. */
+/* The rest of START_TOOL behind the ticket. argv (but for the first, which is argv0) and variables
+ * in the arena. false: malformed. */
 static bool read_start(struct rd *r, struct arena *arena, sv argv0, struct tool_start *t)
 {
 	struct plan_var *vars;

@@ -1,4 +1,5 @@
-/* What the two files of a session share: session.c (its life and what its shell asks) and session_start.c (its start). */
+/* What the two files of a session share: session.c (its life and what its shell asks) and
+ * session_start.c (its start). */
 #pragma once
 
 #include "monitor/internal.h"

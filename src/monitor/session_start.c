@@ -1,4 +1,5 @@
-/* A shell for a command: one that was started in reserve, or a new one; its environment, its words, its descriptors. See shell/proto.h. */
+/* A shell for a command: one that was started in reserve, or a new one; its environment, its words,
+ * its descriptors. See shell/proto.h. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -59,7 +60,8 @@ static void prepare_later(void *arg)
 	session_prepare(arg);
 }
 
-/* Variables of the alias, split. Malformed entries are dropped: an environment is no place for errors. */
+/* Variables of the alias, split. Malformed entries are dropped: an environment is no place for
+ * errors. */
 static int split_env(const struct alias_command *cmd, struct session *s, struct plan_var **out,
     size_t *n, struct box_err *err)
 {

@@ -1,5 +1,5 @@
-/* Unix sockets of the host below what a table grants: told at the start, and hidden in the view where no entry names them (escapes SOCK-01). See
- * contain_sockets. */
+/* Unix sockets of the host below what a table grants: told at the start, and hidden in the view
+ * where no entry names them (escapes SOCK-01). See contain_sockets. */
 #include <limits.h>
 #include <string.h>
 

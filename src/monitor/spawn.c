@@ -1,4 +1,5 @@
-/* Names of host programs. See spawn.h. Names and directories come from inside the box; they are only ever compared with the file that runs. */
+/* Names of host programs. See spawn.h. Names and directories come from inside the box; they are
+ * only ever compared with the file that runs. */
 #include "monitor/spawn.h"
 
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* What the operators of ${...} make of one string: patterns cut and replaced, case, slices, @ letters. See
- * expand_int.h. */
+/* What the operators of ${...} make of one string: patterns cut and replaced, case, slices, @
+ * letters. See expand_int.h. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

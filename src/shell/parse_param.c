@@ -1,4 +1,5 @@
-/* ${...}: names, subscripts and operators (POSIX 2.6.2 and bash's). Input is hostile program text. */
+/* ${...}: names, subscripts and operators (POSIX 2.6.2 and bash's). Input is hostile program text.
+ */
 #include <string.h>
 
 #include "shell/parse_int.h"

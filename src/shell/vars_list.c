@@ -1,4 +1,5 @@
-/* Variables listed: `set`, `export -p`, `declare -p`, and the environment of programs. See vars.h. */
+/* Variables listed: `set`, `export -p`, `declare -p`, and the environment of programs. See vars.h.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -16,7 +16,8 @@ struct world {
 	char top[64], file[PATH_MAX], path[256];
 };
 
-/* TOP/usr holds the program `tac` and the operator's link `cat2` to it; TOP/w/bin the agent's link `nproc`. */
+/* TOP/usr holds the program `tac` and the operator's link `cat2` to it; TOP/w/bin the agent's link
+ * `nproc`. */
 static int setup(void **state)
 {
 	static struct world w;
