@@ -167,6 +167,9 @@ struct dogwood_policy_set {
 	struct dogwood_source event_schema;
 	/* Macro library; text.p NULL: the built-in one. */
 	struct dogwood_source macros;
+	/* Declarations of information providers, JSON (see dogwood_provider_fn); text.p NULL: none,
+	 * and every call of a provider is refused. */
+	struct dogwood_source providers;
 };
 
 /* Parse, expand, check and compile a set as dogwood_engine_install would, and forget it.
@@ -231,6 +234,47 @@ DOGWOOD_API int dogwood_event_check(const dogwood_event *ev, struct dogwood_erro
 #define DOGWOOD_EVENT_MAX ((size_t)1 << 20)
 #define DOGWOOD_TOKEN_MAX 128
 
+/* -------------------------------------------------------------------------------- providers */
+
+/* Information providers: functions of yours that policies may call, as in
+ *     forbid (principal, action == App::Action::"post", resource)
+ *     when { Scan::secrets(context.input.body).found };
+ * A name has two segments or more. They are declared in the policy set, with their types:
+ *     {"availableProviders": {"Scan::secrets": {
+ *         "argumentTypes": [{"type": "string"}],
+ *         "outputType": {"type": "record", "fields": {"found": {"type": "boolean"}},
+ *                        "required": ["found"]},
+ *         "availableMethods": {}}}}
+ * Types are string, integer, boolean, decimal, {"type": "set", "items": T} and {"type": "record",
+ * "fields": {…}, "required": […]}; calls are checked against them when a set is installed.
+ * Arguments are literals, paths from context, principal and resource, and sets of these. */
+struct dogwood_call {
+	/* The provider, "Scan::secrets"; of a method its name. */
+	dogwood_str name;
+	/* JSON array, one value for each declared argument; null where the request has none. */
+	dogwood_str arguments;
+};
+typedef struct dogwood_answer dogwood_answer;
+/* Give the value, as JSON of the declared type: a number with a fraction for a decimal. Copied.
+ * The last one counts. */
+DOGWOOD_API void dogwood_answer_json(dogwood_answer *a, dogwood_str json);
+/* There is no value; text says why. */
+DOGWOOD_API void dogwood_answer_error(dogwood_answer *a, dogwood_str text);
+
+/* Compute a value. call[0] is the provider; call[1 … n-1] are the methods behind it, in order, each
+ * applied to what the one before gave; the answer is what the last one gives. Asked while a
+ * decision is made, only when a policy comes to the call, and once for all equal calls.
+ *
+ * No answer, an error, or a value of another type makes the decision a DOGWOOD_FAULT: it is denied,
+ * and the fault names the provider. (A policy is not skipped: a forbid that could not be judged
+ * must not stop forbidding.)
+ *
+ * An engine asks from whatever thread submits, but from one at a time, and holds its lock: be
+ * quick, and call no function of the same engine. Functions of different engines may run at the
+ * same time. */
+typedef void (*dogwood_provider_fn)(
+    void *arg, const struct dogwood_call *call, size_t n, dogwood_answer *answer);
+
 /* ----------------------------------------------------------------------------------- engine */
 
 enum dogwood_sync_policy {
@@ -257,8 +301,12 @@ struct dogwood_options {
 	uint64_t segment_bytes;
 	/* 65,536: how many idempotency tokens are remembered. */
 	unsigned token_events;
+	/* NULL: none; a set that declares providers is then refused, and one that a store holds from
+	 * before denies (DOGWOOD_FAULT) where a policy asks. */
+	dogwood_provider_fn provider;
+	void *provider_arg;
 	/* Zero. */
-	void *reserved[8];
+	void *reserved[6];
 };
 DOGWOOD_API void dogwood_options_init(struct dogwood_options *o);
 

@@ -93,7 +93,8 @@ struct cedar_pattern {
 struct cedar_leaf {
 	uint32_t
 	    ordinal; /* the host's number; the parser counts temporal blocks of a policy from 0 */
-	bool is_provider;     /* made by the host from a provider call */
+	/* made by the host from a provider call: two of one text have one value in a decision */
+	bool is_provider;
 	sv text;              /* between the braces, as written (borrowed from the source) */
 	struct cedar_span at; /* of that text */
 	void *host;           /* whatever the host hangs here */

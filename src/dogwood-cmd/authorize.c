@@ -20,8 +20,8 @@ static const char help_text[] =
     "  -c, --context JSON    a whole context instead of {\"input\": ...}\n"
     "  -k, --kind KIND       kind of event; default: request\n"
     "  -t, --trace FILE      history: the events of a trace happen first\n"
-    "  -@, --at SECONDS      when; default: the stamp of the last event of the trace, or 0\n"
-    "  -j, --json            one JSON object on standard output\n\n"
+    "  -@, --at SECONDS      when; default: the stamp of the last event of the trace, or "
+    "0\n" CMD_ANSWERS_HELP "  -j, --json            one JSON object on standard output\n\n"
     "An entity in JSON is {\"__entity\": {\"type\": T, \"id\": I}}.\n\n"
     "Example:\n"
     "  dogwood authorize -s actions.cedarschema -a 'Box::Action::\"net:connect\"' \\\n"
@@ -33,11 +33,12 @@ static const struct option options[] = { CMD_POLICY_LONG(0),
 	{ "resource", required_argument, NULL, 'r' }, { "input", required_argument, NULL, 'i' },
 	{ "context", required_argument, NULL, 'c' }, { "kind", required_argument, NULL, 'k' },
 	{ "trace", required_argument, NULL, 't' }, { "at", required_argument, NULL, '@' },
-	{ "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 } };
+	{ "provider-data", required_argument, NULL, 'A' }, { "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
 
 struct ask {
-	const char *action, *principal, *resource, *input, *context, *kind, *trace;
+	const char *action, *principal, *resource, *input, *context, *kind, *trace, *data;
+	struct cmd_answers answers;
 	bool json, has_at;
 	int64_t at;
 	dogwood_event *ev;
@@ -211,6 +212,8 @@ static int authorize(struct ask *q, const struct cmd_policy *p)
 		return rc;
 	m = dwm_new(set->set, DWM_ANY, &err);
 	sc = dw_scratch_new(&err);
+	if (sc != NULL && q->data != NULL)
+		dw_scratch_provide(sc, cmd_answer, &q->answers);
 	rc = m == NULL || sc == NULL ? cmd_failed(&err) : decide(q, set, m, sc);
 	dw_scratch_free(sc);
 	dwm_free(m);
@@ -227,6 +230,7 @@ static bool ask_option(struct ask *q, int opt, const char *arg)
 	                  : opt == 'c' ? &q->context
 	                  : opt == 'k' ? &q->kind
 	                  : opt == 't' ? &q->trace
+	                  : opt == 'A' ? &q->data
 	                               : NULL;
 
 	if (to != NULL)
@@ -243,7 +247,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 	int opt, rc;
 
 	while ((opt = getopt_long(
-	            argc, argv, "ha:p:r:i:c:k:t:@:j" CMD_POLICY_SHORT, options, NULL)) != -1) {
+	            argc, argv, "ha:p:r:i:c:k:t:@:A:j" CMD_POLICY_SHORT, options, NULL)) != -1) {
 		if (cmd_policy_option(&p, opt, optarg) || ask_option(&q, opt, optarg))
 			continue;
 		if (opt == 'j')
@@ -259,11 +263,14 @@ static int run(const struct cmd *self, int argc, char **argv)
 		return cmd_error(
 		    "an --action and a policy file are needed; try `dogwood authorize --help`");
 	rc = cmd_policy_read(&p, argv + optind, argc - optind);
+	if (rc == CMD_OK && q.data != NULL)
+		rc = cmd_answers_read(&q.answers, q.data);
 	if (rc == CMD_OK)
 		rc = build(&q);
 	if (rc == CMD_OK)
 		rc = authorize(&q, &p);
 	dogwood_event_free(q.ev);
+	cmd_answers_fini(&q.answers);
 	return rc;
 }
 

@@ -110,6 +110,7 @@ bool cmd_policy_option(struct cmd_policy *p, int opt, const char *arg)
 	const char **to = opt == 's'   ? &p->schema
 	                  : opt == 'e' ? &p->events
 	                  : opt == 'm' ? &p->macros
+	                  : opt == 'P' ? &p->providers
 	                               : NULL;
 
 	if (to != NULL)
@@ -146,7 +147,9 @@ int cmd_policy_read(struct cmd_policy *p, char **files, int n)
 		rc = read_source(p, p->schema, &p->set.action_schema);
 	if (rc == CMD_OK)
 		rc = read_source(p, p->events, &p->set.event_schema);
-	return rc == CMD_OK ? read_source(p, p->macros, &p->set.macros) : rc;
+	if (rc == CMD_OK)
+		rc = read_source(p, p->macros, &p->set.macros);
+	return rc == CMD_OK ? read_source(p, p->providers, &p->set.providers) : rc;
 }
 
 struct eng_set *cmd_policy_load(const struct cmd_policy *p, int64_t tick, bool loose, int *status)

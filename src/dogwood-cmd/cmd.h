@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "dogwood/decide.h"
 #include "engine/set.h"
 
 enum cmd_status {
@@ -56,19 +57,22 @@ int cmd_read(struct arena *a, const char *path, size_t max, sv *out);
 
 /* The policies of a command line and what they are checked against. Zero-initialise. */
 struct cmd_policy {
-	const char *schema, *events, *macros; /* NULL: not given */
+	const char *schema, *events, *macros, *providers; /* NULL: not given */
 	struct arena a;
 	struct dogwood_policy_set set; /* filled by cmd_policy_read */
 };
-#define CMD_POLICY_SHORT "s:e:m:"
+#define CMD_POLICY_SHORT "s:e:m:P:"
 #define CMD_POLICY_LONG(n)                                                                         \
 	[n] = { "schema", required_argument, NULL, 's' },                                          \
 	[n + 1] = { "events", required_argument, NULL, 'e' },                                      \
-	[n + 2] = { "macros", required_argument, NULL, 'm' }
+	[n + 2] = { "macros", required_argument, NULL, 'm' },                                      \
+	[n + 3] = { "providers", required_argument, NULL, 'P' }
 #define CMD_POLICY_HELP                                                                            \
 	"  -s, --schema FILE   action schema (Cedar schema, human syntax)\n"                       \
 	"  -e, --events FILE   event schema (.dwschema); default: the built-in one\n"              \
-	"  -m, --macros FILE   macro library; default: the built-in one\n"
+	"  -m, --macros FILE   macro library; default: the built-in one\n"                         \
+	"  -P, --providers FILE  declarations of information providers (JSON); default: none,\n"   \
+	"                      and rules that ask one are refused\n"
 /* Handle one option. false: not one of these. */
 bool cmd_policy_option(struct cmd_policy *p, int opt, const char *arg);
 /* Read all files ("-" is stdin). CMD_OK, or an exit status with the message printed. */
@@ -76,4 +80,24 @@ int cmd_policy_read(struct cmd_policy *p, char **files, int n);
 /* Compile for stamps in `tick`s a second; findings go to stderr. NULL: *status says how to exit. */
 struct eng_set *cmd_policy_load(const struct cmd_policy *p, int64_t tick, bool loose, int *status);
 void cmd_policy_fini(struct cmd_policy *p);
+
+/* Answers of information providers, from a file: {"Ns::Fn(\"a\", 1)": VALUE, "Ns::Fn": VALUE for all
+ * other arguments}; {"__error": TEXT} as a value: the provider fails. Zero-initialise. */
+struct cmd_answers {
+	struct arena a;
+	struct dw_val all;
+	const char *path;
+};
+/* CMD_OK, or an exit status with the message printed. */
+int cmd_answers_read(struct cmd_answers *w, const char *path);
+/* A dw_provider_fn; arg is a struct cmd_answers. */
+int cmd_answer(void *arg, const struct dw_provider_part *part, size_t n, struct arena *a,
+    struct dw_val *out, struct box_err *err);
+void cmd_answers_fini(struct cmd_answers *w);
+#define AUTO_CMD_ANSWERS __attribute__((cleanup(cmd_answers_fini))) struct cmd_answers
+#define CMD_ANSWERS_HELP                                                                           \
+	"  -A, --provider-data FILE  what providers answer, JSON: {\"Ns::Fn(\\\"a\\\", 1)\": "     \
+	"VALUE,\n"                                                                                 \
+	"                      \"Ns::Fn\": VALUE for other arguments}; {\"__error\": TEXT} "       \
+	"fails\n"
 #define AUTO_CMD_POLICY __attribute__((cleanup(cmd_policy_fini))) struct cmd_policy

@@ -89,6 +89,9 @@ static int judge(struct fsck *f, const struct wal_rec *r, struct box_err *err)
 	f->events++;
 	if (s.cause == DOGWOOD_RECORDED)
 		return 0;
+	/* What the host said then is not known. */
+	if (dw_set_has_providers(f->s.set->set))
+		return 0;
 	if (dw_decide(f->scratch, f->s.set->set, f->s.mon, &e, &d, err) < 0)
 		return -1;
 	f->verdicts++;

@@ -16,7 +16,7 @@ static const char help_text[] =
     "seconds.\n\n"
     "  -t, --trace FILE    the trace, one event a line (`-`: standard input)\n" CMD_POLICY_HELP
     "  -l, --loose         do not check policies and events against the schemas\n"
-    "  -n, --names         name rules by @id where they have one\n"
+    "  -n, --names         name rules by @id where they have one\n" CMD_ANSWERS_HELP
     "  -j, --json          one JSON object\n\n"
     "Example:\n"
     "  dogwood replay -s actions.cedarschema --trace monday.log policy.dw\n\n"
@@ -24,8 +24,9 @@ static const char help_text[] =
 
 static const struct option options[] = { CMD_POLICY_LONG(0),
 	{ "trace", required_argument, NULL, 't' }, { "loose", no_argument, NULL, 'l' },
-	{ "names", no_argument, NULL, 'n' }, { "json", no_argument, NULL, 'j' },
-	{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
+	{ "names", no_argument, NULL, 'n' }, { "provider-data", required_argument, NULL, 'A' },
+	{ "json", no_argument, NULL, 'j' }, { "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 } };
 
 struct replay {
 	struct eng_set *set;
@@ -33,6 +34,7 @@ struct replay {
 	struct dw_scratch *scratch;
 	bool json, names;
 	unsigned decided;
+	struct cmd_answers *answers; /* NULL: none */
 	struct buf out;
 };
 
@@ -142,6 +144,8 @@ static int replay(struct replay *r, const char *path)
 	r->scratch = dw_scratch_new(&err);
 	if (r->mon == NULL || r->scratch == NULL)
 		return cmd_failed(&err);
+	if (r->answers != NULL)
+		dw_scratch_provide(r->scratch, cmd_answer, r->answers);
 	if (r->json)
 		buf_put_c(&r->out, "{\"verdicts\":[");
 	rc = lines(r, trace, &err);
@@ -156,15 +160,18 @@ static int run(const struct cmd *self, int argc, char **argv)
 {
 	AUTO_CMD_POLICY p = { 0 };
 	struct replay r = { .out = buf_with((size_t)1 << 30) };
-	const char *trace = NULL;
+	const char *trace = NULL, *data = NULL;
+	AUTO_CMD_ANSWERS answers = { 0 };
 	bool loose = false;
 	int opt, rc;
 
-	while ((opt = getopt_long(argc, argv, "ht:lnj" CMD_POLICY_SHORT, options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "ht:lnA:j" CMD_POLICY_SHORT, options, NULL)) != -1) {
 		if (cmd_policy_option(&p, opt, optarg))
 			continue;
 		if (opt == 't')
 			trace = optarg;
+		else if (opt == 'A')
+			data = optarg;
 		else if (opt == 'l')
 			loose = true;
 		else if (opt == 'n')
@@ -178,8 +185,11 @@ static int run(const struct cmd *self, int argc, char **argv)
 		return cmd_error(
 		    "a --trace and a policy file are needed; try `dogwood replay --help`");
 	rc = cmd_policy_read(&p, argv + optind, argc - optind);
+	if (rc == CMD_OK && data != NULL)
+		rc = cmd_answers_read(&answers, data);
 	if (rc != CMD_OK)
 		return rc;
+	r.answers = data != NULL ? &answers : NULL;
 	r.set = cmd_policy_load(&p, DW_TICK_SECOND, loose, &rc);
 	if (r.set == NULL)
 		return rc;

@@ -3,8 +3,9 @@
 
 #include <stdlib.h>
 
-#include "dogwood/set_impl.h"
 #include "dogwood/grow.h"
+#include "dogwood/provider.h"
+#include "dogwood/set_impl.h"
 
 #include "base/ban.h"
 
@@ -14,6 +15,8 @@ struct dw_scratch {
 	struct cedar_eval ev;
 	struct box_err err; /* why the present decision is a fault */
 	bool fault;
+	dw_provider_fn provider;
+	void *provider_arg;
 	struct dw_rule_error *errors;
 	size_t cap;
 };
@@ -34,6 +37,12 @@ void dw_scratch_free(struct dw_scratch *s)
 	cedar_eval_fini(&s->ev);
 	free(s->errors);
 	free(s);
+}
+
+void dw_scratch_provide(struct dw_scratch *s, dw_provider_fn fn, void *arg)
+{
+	s->provider = fn;
+	s->provider_arg = arg;
 }
 
 struct conv {
@@ -176,26 +185,62 @@ static int build(struct conv *c, const struct dw_event *e, struct cedar_entities
 	return 0;
 }
 
+struct answer {
+	bool there;
+	struct cedar_value v;
+};
+
 struct leaf_ctx {
 	struct dw_scratch *sc;
 	struct dwm *m;
 	const struct dw_event *e;
+	struct conv *c;
+	struct answer *known; /* of providers, by id; NULL until one is asked */
 };
+
+static int ask_provider(
+    struct leaf_ctx *x, const struct cedar_leaf *leaf, struct cedar_value *out, struct box_err *err)
+{
+	const struct dw_provider_leaf *l = leaf->host;
+	struct dw_scratch *sc = x->sc;
+	struct dw_val v;
+
+	if (x->known == NULL)
+		x->known = ARENA_VEC(x->c->a, struct answer, x->c->set->nprovided);
+	if (x->known == NULL)
+		return box_nomem(err, "a decision");
+	if (!x->known[l->id].there) {
+		x->c->err = err;
+		if (dw_provider_ask(l, x->e, sc->provider, sc->provider_arg, x->c->a, &v, err) < 0)
+			return -1;
+		if (value(x->c, &v, 0, &x->known[l->id].v) < 0)
+			return box_wrap(err, "provider " SV_FMT, SV_ARG(l->step[0].sig->name));
+		x->known[l->id].there = true;
+	}
+	*out = x->known[l->id].v;
+	return 0;
+}
 
 static int ask_leaf(
     void *arg, const struct cedar_leaf *leaf, struct cedar_value *out, struct box_err *err)
 {
 	struct leaf_ctx *x = arg;
 	bool v = false;
+	int rc = leaf->is_provider ? ask_provider(x, leaf, out, err)
+	                           : dwm_leaf(x->m, leaf->ordinal, x->e, &v, err);
 
-	if (dwm_leaf(x->m, leaf->ordinal, x->e, &v, err) < 0) {
+	if (rc < 0) {
 		/* Not an error of the rule but of the engine: the whole decision is a fault. */
-		if (!x->sc->fault)
+		if (!x->sc->fault) {
 			x->sc->err = *err;
+			if (!leaf->is_provider)
+				(void)box_wrap(&x->sc->err, "temporal evaluation");
+		}
 		x->sc->fault = true;
 		return -1;
 	}
-	*out = cedar_bool(v);
+	if (!leaf->is_provider)
+		*out = cedar_bool(v);
 	return 0;
 }
 
@@ -231,11 +276,11 @@ static int keep_errors(struct dw_scratch *sc, const struct cedar_answer *an, str
 int dw_decide(struct dw_scratch *sc, const struct dw_set *set, struct dwm *m,
     const struct dw_event *e, struct dw_decision *out, struct box_err *err)
 {
-	struct leaf_ctx lx = { sc, m, e };
+	struct conv c = { .set = set, .err = &sc->err }, answers = { .set = set };
+	struct leaf_ctx lx = { sc, m, e, &answers, NULL };
 	struct cedar_request rq = { .leaf = ask_leaf, .leaf_ctx = &lx };
 	struct cedar_entities store;
 	struct cedar_answer an;
-	struct conv c = { .set = set, .err = &sc->err };
 
 	*out = (struct dw_decision){ .cause = DW_FAULT };
 	sc->fault = false;
@@ -244,6 +289,7 @@ int dw_decide(struct dw_scratch *sc, const struct dw_set *set, struct dwm *m,
 	c.a = cedar_eval_arena(&sc->ev);
 	if (c.a == NULL)
 		return box_nomem(err, "a decision");
+	answers.a = c.a;
 	if (m == NULL && set->nleaves != 0) {
 		box_fail(&sc->err, BOX_EPARSE, 0,
 		    "temporal evaluation: the set has temporal conditions but there is no monitor");
@@ -258,10 +304,8 @@ int dw_decide(struct dw_scratch *sc, const struct dw_set *set, struct dwm *m,
 	}
 	if (cedar_authorize(set->policies, &sc->ev, &rq, &an, &sc->err) < 0)
 		return fault(sc, out);
-	if (sc->fault) {
-		box_wrap(&sc->err, "temporal evaluation");
+	if (sc->fault)
 		return fault(sc, out);
-	}
 	if (keep_errors(sc, &an, c.a, out, err) < 0)
 		return -1;
 	out->allow = an.allow;

@@ -11,6 +11,7 @@
 #include "cedar/validate.h"
 #include "dogwood/diags.h"
 #include "dogwood/macro.h"
+#include "dogwood/provider.h"
 #include "dogwood/safety.h"
 #include "dogwood/set_impl.h"
 #include "dogwood/tparse.h"
@@ -54,7 +55,7 @@ static int see_leaf(void *ctx, struct cedar_expr **node)
 	struct dw_body *body;
 	const char *field;
 
-	if ((*node)->kind != CEDAR_E_LEAF)
+	if ((*node)->kind != CEDAR_E_LEAF || (*node)->leaf->is_provider)
 		return 0;
 	leaf = (*node)->leaf;
 	if (w->parse) {
@@ -131,14 +132,30 @@ static const char *method_hint(struct dw_loader *l, sv name)
 	return hint;
 }
 
+/* Is e, or what it is a method or attribute of, a provider? */
+static bool is_provided(const struct cedar_expr *e)
+{
+	const struct cedar_expr *root = chain_root(e);
+
+	return root->kind == CEDAR_E_CALL ||
+	       (root->kind == CEDAR_E_LEAF && root->leaf->is_provider);
+}
+
+struct provider_walk {
+	struct dw_loader *l;
+	uint32_t count;
+};
+
 static int see_provider(void *ctx, struct cedar_expr **node)
 {
-	struct dw_loader *l = ctx;
-	const struct cedar_expr *e = *node, *root;
+	struct provider_walk *w = ctx;
+	struct dw_loader *l = w->l;
+	struct dw_provider_fold fold = { l->s, l->providers, l->a, l->ds, (size_t)l->rule,
+		&w->count };
+	const struct cedar_expr *e = *node;
 
 	if (e->kind == CEDAR_E_METHOD) {
-		root = chain_root(e);
-		if (root->kind != CEDAR_E_CALL) {
+		if (!is_provided(e)) {
 			const char *s = arena_printf(
 			    l->a, "unknown method `" SV_FMT "`", SV_ARG(cedar_sv(e->name)));
 
@@ -147,6 +164,8 @@ static int see_provider(void *ctx, struct cedar_expr **node)
 			return -1;
 		}
 	}
+	if (l->providers != NULL)
+		return dw_provider_fold(&fold, node);
 	if (e->kind == CEDAR_E_CALL || e->kind == CEDAR_E_METHOD) {
 		refuse(l, "provider", &e->span, NULL,
 		    "information providers are not enabled in this build");
@@ -159,15 +178,23 @@ static bool lower_policy(struct dw_loader *l, struct cedar_policy *p)
 {
 	static const char *const slots[] = { "?principal", "?resource" };
 
+	struct provider_walk w = { .l = l };
+
 	for (uint32_t i = 0; i < p->n_cond; i++) {
-		if (p->cond[i].guardrails) {
+		if (p->cond[i].guardrails && l->providers == NULL) {
 			refuse(l, "provider", &p->cond[i].span, NULL,
 			    "information providers are not enabled in this build");
 			return false;
 		}
 	}
-	if (!walk_conds(p, see_provider, l))
+	if (!walk_conds(p, see_provider, &w))
 		return false;
+	for (uint32_t i = 0; i < p->n_cond && w.count != 0; i++) {
+		if (dw_provider_number(l->s, &l->calls, &p->cond[i].e) < 0) {
+			refuse(l, "provider", &p->span, NULL, "the policy source is too large");
+			return false;
+		}
+	}
 	for (int i = 0; i < 2; i++) {
 		if (p->has_slot[i]) {
 			const char *s = arena_printf(l->a,
@@ -314,6 +341,12 @@ static void put_leaf_key(void *ctx, struct buf *b, const struct cedar_leaf *l)
 {
 	const struct dw_set *s = ctx;
 
+	if (l->is_provider) {
+		buf_put_c(b, "provider{");
+		buf_put_sv(b, l->text);
+		buf_put_byte(b, '}');
+		return;
+	}
 	buf_put_c(b, "temporal{");
 	buf_put_sv(b, s->leaves[l->ordinal].pub.key);
 	buf_put_byte(b, '}');
@@ -539,6 +572,14 @@ static bool load_schemas(struct dw_loader *l, struct dw_diags *d)
 		ok = s->schema != NULL;
 		dw_diags_take(d, &ads, &in->action_schema, NULL);
 	}
+	if (in->providers.text.p != NULL) {
+		struct cedar_diags pds = cedar_diags_in(&tmp);
+
+		l->providers =
+		    dw_providers_parse(s->syms, l->a, arena_dup(l->a, in->providers.text), &pds);
+		ok = l->providers != NULL && ok;
+		dw_diags_take(d, &pds, &in->providers, NULL);
+	}
 	if (ok) {
 		sv text = arena_dup(l->a, es.text);
 
@@ -631,6 +672,7 @@ struct dw_set *dw_load(const struct dw_load *in, struct dw_diags *d, struct box_
 	if (!ok)
 		refuse(&l, "parse", NULL, NULL, "the policy source is larger than 16 MiB");
 	ok = ok && load(&l, d);
+	smap_fini(&l.calls);
 	dw_diags_take(d, &ds, &in->policy, &s->src);
 	lint(in, d);
 	if (ok && d->errors == 0)

@@ -58,11 +58,6 @@ struct dw_source {
 	sv text;
 };
 
-/* Providers (section 10): functions the host computes before Cedar runs. NULL table: every provider
- * call and every guardrails block is refused with "information providers are not enabled in this
- * build" (Box's rule). */
-struct dw_providers;
-
 struct dw_load {
 	struct dw_source policy;
 	/* Cedar schema, human syntax; text.p == NULL: none, and then checks against it are skipped
@@ -71,7 +66,10 @@ struct dw_load {
 	struct dw_source
 	    event_schema;        /* .dwschema; text.p == NULL: the pinned default of section 9.3 */
 	struct dw_source macros; /* replaces the default library; text.p == NULL: the default */
-	const struct dw_providers *providers;
+	/* Information providers (section 10): declarations of functions that the host computes, as
+	 * JSON (provider.h). text.p == NULL: every provider call and every guardrails block is
+	 * refused with "information providers are not enabled in this build" (Box's rule). */
+	struct dw_source providers;
 	int64_t tick; /* ticks a second of event stamps: DW_TICK_SECOND or DW_TICK_NANO */
 	/* skip the checks against the schemas (6.2 and Cedar's validator): replays of traces that
 	 * do not conform */
@@ -127,6 +125,8 @@ const struct dw_leaf *dw_set_leaf(const struct dw_set *s, size_t i);
  */
 int64_t dw_set_reach(const struct dw_set *s);
 int64_t dw_set_tick(const struct dw_set *s);
+/* Does any rule ask an information provider? Then verdicts rest on what the host said, too. */
+bool dw_set_has_providers(const struct dw_set *s);
 
 /* Does an event of this kind ask for a verdict? By the event schema. */
 bool dw_set_is_decision(const struct dw_set *s, sv kind);

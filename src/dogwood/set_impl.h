@@ -5,10 +5,13 @@
 #include "cedar/eval.h"
 #include "cedar/parse.h"
 #include "cedar/schema.h"
+#include "cedar/smap.h"
 #include "dogwood/cond.h"
 #include "dogwood/eschema.h"
 #include "dogwood/plan.h"
 #include "dogwood/policyset.h"
+
+struct dw_providers;
 
 struct dw_leaf_impl {
 	struct dw_leaf pub;
@@ -32,6 +35,7 @@ struct dw_set {
 	size_t nrules;
 	struct dw_leaf_impl *leaves;
 	size_t nleaves, ngates;
+	uint32_t nprovided; /* distinct calls of providers */
 	struct dw_rels rels;
 	int64_t tick, reach;
 };
@@ -40,9 +44,11 @@ struct dw_set {
 struct dw_loader {
 	struct dw_set *s;
 	const struct dw_load *in;
-	struct arena *a;        /* the set's */
-	struct cedar_diags *ds; /* findings in the policy source */
-	bool *faulty;           /* by rule: has an error, later stages pass it over */
+	struct arena *a;                      /* the set's */
+	struct cedar_diags *ds;               /* findings in the policy source */
+	const struct dw_providers *providers; /* NULL: not enabled */
+	struct smap calls;                    /* of providers, by text */
+	bool *faulty;                         /* by rule: has an error, later stages pass it over */
 	int32_t rule;
 };
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "dogwood/diags.h"
+#include "dogwood/provider.h"
 #include "dogwood/set_impl.h"
 
 #include "base/ban.h"
@@ -185,6 +186,11 @@ int64_t dw_set_tick(const struct dw_set *s)
 	return s->tick;
 }
 
+bool dw_set_has_providers(const struct dw_set *s)
+{
+	return s->nprovided != 0;
+}
+
 bool dw_set_is_decision(const struct dw_set *s, sv kind)
 {
 	const struct dw_kind *k = dw_eschema_kind(s->events, kind);
@@ -265,7 +271,28 @@ static void put_field(void *ctx, struct buf *b, const struct cedar_leaf *l)
 	const struct dw_set *s = ctx;
 
 	buf_put_c(b, "context.");
+	if (l->is_provider) {
+		buf_put_c(b, "providers.");
+		buf_put_sv(b, ((const struct dw_provider_leaf *)l->host)->field);
+		return;
+	}
 	buf_put_sv(b, s->leaves[l->ordinal].pub.field);
+}
+
+static int put_provider(void *ctx, struct cedar_expr **node)
+{
+	struct buf *out = ctx;
+	const struct dw_provider_leaf *l;
+
+	if ((*node)->kind != CEDAR_E_LEAF || !(*node)->leaf->is_provider)
+		return 0;
+	l = (*node)->leaf->host;
+	buf_put_c(out, "// providers.");
+	buf_put_sv(out, l->field);
+	buf_put_c(out, " = ");
+	buf_put_sv(out, l->text);
+	buf_put_byte(out, '\n');
+	return 0;
 }
 
 void dw_set_expand(const struct dw_set *s, struct buf *out)
@@ -285,6 +312,11 @@ void dw_set_expand(const struct dw_set *s, struct buf *out)
 			buf_put_c(out, " = ");
 			dw_cond_print(out, f->cond);
 			buf_put_byte(out, '\n');
+		}
+		for (uint32_t k = 0; k < s->src.policy[i].n_cond; k++) {
+			struct cedar_expr *e = s->src.policy[i].cond[k].e;
+
+			(void)cedar_expr_walk(&e, put_provider, out); /* never stops */
 		}
 		cedar_put_policy(out, &s->src.policy[i], true, &how);
 		buf_put_byte(out, '\n');

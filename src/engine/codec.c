@@ -6,6 +6,8 @@
 #include "base/ban.h"
 
 #define BODY_VERSION 1
+/* Of an install body: a source more. What has none is written as before, byte for byte. */
+#define INSTALL_WITH_PROVIDERS 2
 
 static int damaged(struct box_err *err, const char *what)
 {
@@ -228,13 +230,15 @@ static void put_source(struct buf *b, const struct dogwood_source *s)
 
 void eng_install_put(struct buf *b, const struct dogwood_policy_set *set)
 {
-	buf_put_byte(b, BODY_VERSION);
+	buf_put_byte(b, set->providers.text.p != NULL ? INSTALL_WITH_PROVIDERS : BODY_VERSION);
 	buf_put_u32(b, (uint32_t)set->n_policies);
 	for (size_t i = 0; i < set->n_policies; i++)
 		put_source(b, &set->policies[i]);
 	put_source(b, &set->action_schema);
 	put_source(b, &set->event_schema);
 	put_source(b, &set->macros);
+	if (set->providers.text.p != NULL)
+		put_source(b, &set->providers);
 }
 
 static void get_source(struct rd *r, struct dogwood_source *s)
@@ -261,7 +265,8 @@ int eng_install_get(sv body, struct arena *a, struct dogwood_policy_set *out, st
 	uint32_t n = rd_u32(&r);
 
 	*out = (struct dogwood_policy_set){ 0 };
-	if (version != BODY_VERSION || r.bad || n > ENG_SOURCES_MAX)
+	if ((version != BODY_VERSION && version != INSTALL_WITH_PROVIDERS) || r.bad ||
+	    n > ENG_SOURCES_MAX)
 		return damaged(err, "an install record");
 	v = ARENA_VEC(a, struct dogwood_source, n);
 	if (v == NULL)
@@ -273,6 +278,8 @@ int eng_install_get(sv body, struct arena *a, struct dogwood_policy_set *out, st
 	get_source(&r, &out->action_schema);
 	get_source(&r, &out->event_schema);
 	get_source(&r, &out->macros);
+	if (version == INSTALL_WITH_PROVIDERS)
+		get_source(&r, &out->providers);
 	return rd_done(&r) ? 0 : damaged(err, "an install record");
 }
 

@@ -8,6 +8,7 @@
  *             form 1: u16 n, n names: the context consists of these members of `logged`
  *   verdict   u8 cause, u16 n, n u32 rules, u16 n, n { u32 rule, str text } errors, str fault
  *   install   u8 1, u32 n, n sources, source actions, source events, source macros
+ *             u8 2: the same and source providers
  *             source: u8 present, [str name, str text]
  *   clock     u8 1, u64 stamp before, u64 clock */
 #pragma once

@@ -1,5 +1,6 @@
 /* Opening, recovering and closing an engine; stamps; appending. See engine.h. */
 #include "engine/engine.h"
+#include "engine/provide.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -220,6 +221,8 @@ int eng_open_io(const struct dogwood_options *o, const struct eng_io *io, dogwoo
 	e->scratch = dw_scratch_new(&b);
 	if (e->scratch == NULL)
 		goto fail;
+	if (o->provider != NULL)
+		dw_scratch_provide(e->scratch, eng_provide, &e->opt);
 	if (o->path != NULL) {
 		e->opt.path = strdup(o->path);
 		if (e->opt.path == NULL) {

@@ -78,6 +78,12 @@ int dogwood_engine_install(dogwood_engine *e, const struct dogwood_policy_set *i
 	struct eng_set *set;
 	int rc = 0;
 
+	if (in->providers.text.p != NULL && e->opt.provider == NULL) {
+		(void)box_fail(&b, BOX_ECONFIG, 0,
+		    "the set declares information providers, but the engine was opened without a "
+		    "provider callback");
+		return eng_error_policy(err, &b);
+	}
 	if (eng_set_load(in, diags, &set, &b) < 0)
 		return eng_error_policy(err, &b);
 	(void)pthread_mutex_lock(&e->change);

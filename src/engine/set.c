@@ -140,7 +140,7 @@ static int check_shape(const struct dogwood_policy_set *in, struct box_err *err)
 		if (in->policies[i].name.n > ENG_NAME_MAX)
 			return box_fail(err, BOX_ELIMIT, 0, "the name of a source is too long");
 	if (in->action_schema.name.n > ENG_NAME_MAX || in->event_schema.name.n > ENG_NAME_MAX ||
-	    in->macros.name.n > ENG_NAME_MAX)
+	    in->macros.name.n > ENG_NAME_MAX || in->providers.name.n > ENG_NAME_MAX)
 		return box_fail(err, BOX_ELIMIT, 0, "the name of a source is too long");
 	return 0;
 }
@@ -156,6 +156,7 @@ static int compile(struct eng_set *s, const struct dogwood_policy_set *in, int64
 	struct dw_load load = { .action_schema = source(&in->action_schema),
 		.event_schema = source(&in->event_schema),
 		.macros = source(&in->macros),
+		.providers = source(&in->providers),
 		.tick = tick,
 		.no_validate = loose };
 	AUTO_DW_DIAGS found = { 0 };

@@ -119,6 +119,27 @@ sed 's/"find"/"Use"/' tools.json >clash.json
 expect 2 'declared twice' "$dogwood" schema -M -T template clash.json
 sed 's/@mcp_action("CallTool")//' template >unmarked
 expect 2 'no action has @mcp_action' "$dogwood" schema -M -T unmarked tools.json
+echo '{"availableProviders":{"Scan::it":{"argumentTypes":[{"type":"string"}],"outputType":{"type":"boolean"}}}}' >prov.json
+echo 'permit (principal, action, resource) when { Scan::it(context.input.user) };' >asking
+echo '{"Scan::it(\"a\")":true,"Scan::it(\"down\")":{"__error":"scanner is down"},"Scan::it":false}' >answers.json
+expect 2 'not enabled' "$dogwood" check -s schema asking
+expect 0 'OK' "$dogwood" check -s schema -P prov.json asking
+expect 0 '// providers.policy_0_p_0 = Scan::it(context.input.user)' "$dogwood" expand -s schema -P prov.json asking
+ask() {
+	want=$1 part=$2 user=$3
+	shift 3
+	# shellcheck disable=SC2086
+	expect "$want" "$part" "$dogwood" authorize -s schema -P prov.json $scope -a 'App::Action::"read"' -i "{\"user\":\"$user\"}" "$@" asking
+}
+ask 0 'a permit matched' a -A answers.json
+ask 3 'no permit matched' b -A answers.json
+ask 3 'fault: provider Scan::it: scanner is down' down -A answers.json
+ask 3 'the host provides nothing' a
+echo '{}' >none.json
+ask 3 'none.json has no answer for `Scan::it("a")`, nor for `Scan::it` with any arguments' a -A none.json
+ask 2 'answers are an object' a -A "$(echo '[]' >list.json; echo list.json)"
+expect 0 '@10 (time point 0): ALLOW  [rules: 0]' "$dogwood" replay -s schema -P prov.json -A answers.json -t trace asking
+expect 0 'error: provider Scan::it: the host provides nothing' "$dogwood" replay -s schema -P prov.json -t trace asking
 expect 0 'permit' "$dogwood" expand -s schema policy
 expect 0 'class:' "$dogwood" explain -s schema policy
 expect 1 'holds no log' "$dogwood" log .
