@@ -161,9 +161,11 @@ static void not_enabled(void **state)
 	    "providers are not enabled in this build");
 }
 
+enum mode { GOOD, FAILS, WRONG_KIND, MISSING_MEMBER, EXTRA_MEMBER, BAD_DECIMAL, NO_VALUE };
+
 struct host {
 	unsigned asked;
-	enum { GOOD, FAILS, WRONG_KIND, MISSING_MEMBER, EXTRA_MEMBER, BAD_DECIMAL, NO_VALUE } mode;
+	enum mode mode;
 	char seen[256]; /* the last call, as text */
 };
 
@@ -260,7 +262,7 @@ static void answers(void **state)
 {
 	static const struct {
 		const char *policy;
-		int mode;
+		enum mode mode;
 		bool allow;
 		unsigned asked;
 		const char *seen, *fault;
