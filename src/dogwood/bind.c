@@ -243,8 +243,78 @@ static bool wait_for(struct dwm *m, size_t leaf)
 	if (t == NULL)
 		return false;
 	x->trigger = t;
-	t[x->ntrigger++] = (struct dw_trigger){ *slot - 1, (uint32_t)leaf, f->plan.quick };
+	t[x->ntrigger++] = (struct dw_trigger){
+		.probe = *slot - 1, .leaf = (uint32_t)leaf, .quick = f->plan.quick
+	};
 	return by_action(m, f, *slot - 1);
+}
+
+static int by_size(int64_t a, int64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+/* Do two ask the same but for the limit? */
+static int cmp_question(const struct dw_trigger *a, const struct dw_trigger *b)
+{
+	const struct dw_quick *p = &a->quick, *q = &b->quick;
+	int c = by_size(a->probe, b->probe);
+
+	if (c == 0)
+		c = by_size(p->is, q->is);
+	if (c != 0 || p->is != DW_Q_TOTAL)
+		return c;
+	c = by_size(p->w, q->w);
+	if (c == 0)
+		c = by_size(p->sum, q->sum);
+	return c != 0 ? c : by_size(p->op, q->op);
+}
+
+/* The one that is true whenever the other is comes first. */
+static int cmp_limit(const struct dw_quick *p, const struct dw_quick *q)
+{
+	if (p->is == DW_Q_ONCE)
+		return by_size(q->w, p->w);
+	if (p->is != DW_Q_TOTAL)
+		return 0;
+	return p->op == DW_LT || p->op == DW_LE ? by_size(q->than, p->than)
+	                                        : by_size(p->than, q->than);
+}
+
+static int cmp_trigger(const void *a, const void *b)
+{
+	const struct dw_trigger *p = a, *q = b;
+	int c = cmp_question(p, q);
+
+	if (c == 0)
+		c = cmp_limit(&p->quick, &q->quick);
+	return c != 0 ? c : by_size(p->leaf, q->leaf);
+}
+
+/* Does a limit that is not reached say anything about another? */
+static bool follows(const struct dw_trigger *a, const struct dw_trigger *b)
+{
+	if (a->quick.is == DW_Q_NO || cmp_question(a, b) != 0)
+		return false;
+	if (a->quick.is == DW_Q_TOTAL && (a->quick.op == DW_EQ || a->quick.op == DW_NE))
+		return a->quick.than == b->quick.than;
+	return true;
+}
+
+/* Put the triggers of every instance in order. */
+static void order_triggers(struct dwm *m)
+{
+	for (uint32_t i = 0; i < m->ninsts; i++) {
+		struct dw_inst *x = m->insts[i];
+
+		if (x->ntrigger != 0)
+			qsort(x->trigger, x->ntrigger, sizeof(*x->trigger), cmp_trigger);
+		for (uint32_t k = x->ntrigger; k-- > 0;)
+			x->trigger[k].skip =
+			    k + 1 < x->ntrigger && follows(&x->trigger[k], &x->trigger[k + 1])
+			        ? x->trigger[k + 1].skip
+			        : k + 1;
+	}
 }
 
 /* States that were taken over or read back: who holds what is written down anew. */
@@ -403,6 +473,7 @@ struct dwm *dwm_make(const struct dw_set *set, struct dw_core *core, const uint6
 		    !add_leaf(m, i, from))
 			goto fail;
 	}
+	order_triggers(m);
 	if (m->leaves == NULL || m->seen == NULL || m->true_leaf == NULL || !activate_all(m))
 		goto fail;
 	return m;

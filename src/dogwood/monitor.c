@@ -295,18 +295,19 @@ static int ask_probe(
 		const struct dw_inst *y = v->v[i];
 		const void *g = dw_table_find(&y->st->groups, buf_sv(&m->row));
 
-		for (uint32_t k = 0; g != NULL && k < y->ntrigger; k++) {
-			const struct dw_trigger *t = &y->trigger[k];
+		for (uint32_t k = 0; g != NULL && k < y->ntrigger;) {
+			const struct dw_trigger *t = &y->trigger[k++];
 
-			if (t->probe != number)
-				continue;
-			if (t->quick.is == DW_Q_NO) {
+			if (t->probe != number) {
+				k = t->skip;
+			} else if (t->quick.is == DW_Q_NO) {
 				if (ask_gate(m, t->leaf, req, n, err) < 0)
 					return -1;
+			} else if (!dw_quick_answer(&t->quick, g, req->ts)) {
+				k = t->skip;
 			} else if (m->seen[t->leaf] != m->round) {
 				m->seen[t->leaf] = m->round;
-				if (dw_quick_answer(&t->quick, g, req->ts))
-					m->true_leaf[(*n)++] = t->leaf;
+				m->true_leaf[(*n)++] = t->leaf;
 			}
 		}
 	}

@@ -41,6 +41,9 @@ struct dw_fam;
 struct dw_trigger {
 	uint32_t probe; /* number of the way to ask (monitor_impl.h) */
 	uint32_t leaf;
+	/* Index behind those of which none is true when this one is not: the same question with
+	 * limits that are harder to reach. They are in that order. */
+	uint32_t skip;
 	struct dw_quick quick;
 };
 

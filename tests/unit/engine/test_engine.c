@@ -281,6 +281,74 @@ static void test_attribution(void **state)
 	rig_fini(&r);
 }
 
+/* The same question with many limits: those that hold are found without asking the others, and are
+ * just those. */
+static void test_limits(void **state)
+{
+	static const char *const ops[] = { ">=", ">", "<", "<=", "==", "!=" };
+	char policy[64 * 1024];
+	size_t at = 0;
+	struct rig r;
+
+	(void)state;
+	at += (size_t)snprintf(policy, sizeof(policy), "permit (principal, action, resource);\n");
+	/* Rule 1 + 10 k + i: count op limit, limits in no order; then windows of i minutes. */
+	for (unsigned k = 0; k < 6; k++)
+		for (unsigned i = 0; i < 10; i++)
+			at += (size_t)snprintf(policy + at, sizeof(policy) - at,
+			    "forbid (principal, action == Box::Action::\"http:request\", resource) "
+			    "when temporal { (count for (t: Timepoint). where (formerly within 24h "
+			    "(Box::Action::\"http:request\"::response{ output.status: 200 } && "
+			    "tp(t)))) %s %u };\n",
+			    ops[k], i * 7 % 10);
+	for (unsigned i = 0; i < 10; i++)
+		at += (size_t)snprintf(policy + at, sizeof(policy) - at,
+		    "forbid (principal, action == Box::Action::\"http:request\", resource) when "
+		    "temporal { formerly within %um Box::Action::\"http:request\"::response{ "
+		    "output.status: 200 } };\n",
+		    i * 3 % 10 + 1);
+	assert_true(at < sizeof(policy));
+	rig_init(&r, NULL);
+	rig_open(&r);
+	(void)rig_install(&r, policy);
+	for (unsigned n = 0; n < 12; n++) {
+		int64_t last = r.now;
+
+		for (unsigned wait = 0; wait < 12; wait += 5) {
+			bool is[71] = { 0 };
+			size_t want = 0;
+
+			r.now = last + wait * MINUTE;
+			rig_http(&r, "x.com");
+			(void)rig_submit(&r);
+			for (unsigned i = 0; i < 10; i++) {
+				unsigned limit = i * 7 % 10;
+
+				is[1 + i] = n >= limit;
+				is[11 + i] = n > limit;
+				is[21 + i] = n < limit;
+				is[31 + i] = n <= limit;
+				is[41 + i] = n == limit;
+				is[51 + i] = n != limit;
+				is[61 + i] =
+				    n != 0 && r.v->ts_ns - last <= (i * 3 % 10 + 1) * MINUTE;
+			}
+			for (unsigned i = 0; i < 71; i++)
+				want += is[i];
+			assert_int_equal(r.v->n_rules, want);
+			for (size_t i = 0; i < want; i++) {
+				assert_true(is[r.v->rules[i].index]);
+				assert_true(
+				    i == 0 || r.v->rules[i].index > r.v->rules[i - 1].index);
+			}
+		}
+		rig_http_done(&r, "x.com", 200);
+		(void)rig_submit(&r);
+		r.now = r.v->ts_ns;
+	}
+	rig_fini(&r);
+}
+
 /* Unchanged clauses keep what they saw; new and changed ones see only what follows. */
 static void test_retention(void **state)
 {
@@ -456,6 +524,7 @@ int main(void)
 		cmocka_unit_test(test_clock_jump),
 		cmocka_unit_test(test_fails_closed),
 		cmocka_unit_test(test_attribution),
+		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_retention),
 		cmocka_unit_test(test_tokens),
 		cmocka_unit_test(test_snapshot_is_the_log),
