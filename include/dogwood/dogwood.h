@@ -364,7 +364,8 @@ struct dogwood_rule {
 
 /* Changes to single policies. Each policy has a token from when it appears until it is deleted. */
 enum dogwood_verb_kind {
-	/* One or more policies in text; each gets a token and starts without history. */
+	/* One or more policies in text; each gets a token and starts without history. Macros that
+	 * the installed sources define may be used, repeated word by word, and added to. */
 	DOGWOOD_ADD = 1,
 	/* Exactly one policy in text takes the place of `token`; its history starts anew. */
 	DOGWOOD_UPDATE,
