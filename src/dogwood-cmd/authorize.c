@@ -23,9 +23,15 @@ static const char help_text[] =
     "  -@, --at SECONDS      when; default: the stamp of the last event of the trace, or "
     "0\n" CMD_ANSWERS_HELP "  -j, --json            one JSON object on standard output\n\n"
     "An entity in JSON is {\"__entity\": {\"type\": T, \"id\": I}}.\n\n"
-    "Example:\n"
+    "Examples:\n"
     "  dogwood authorize -s actions.cedarschema -a 'Box::Action::\"net:connect\"' \\\n"
-    "      -i '{\"host\": \"example.com\", \"port\": 443}' policy.dw\n\n"
+    "      -i '{\"host\": \"example.com\", \"port\": 443}' policy.dw\n"
+    "  dogwood authorize -a 'App::Action::\"post\"' -p 'App::User::\"ann\"' \\\n"
+    "      -t monday.log -@ 1700000000 limit.dw      after what the trace says happened\n"
+    "  dogwood authorize -P providers.json -A answers.json -a 'App::Action::\"post\"' ask.dw\n\n"
+    "What it prints:\n"
+    "  deny: a forbid matched\n"
+    "    forbid limit (limit.dw:2): three posts in ten minutes\n\n"
     "Exit status: 0 permitted, 3 denied, 2 refused input, 1 wrong command line.\n";
 
 static const struct option options[] = { CMD_POLICY_LONG(0),

@@ -8,22 +8,43 @@
 
 static const char help_check[] =
     "Usage: dogwood check [OPTIONS] POLICY...\n\n"
-    "Parse, expand and check policies, as installing them would. Several files form one set.\n"
-    "`-` is standard input.\n\n" CMD_POLICY_HELP
-    "  -j, --json          findings as a JSON object on standard output\n\n"
-    "Example:\n"
-    "  dogwood check -s actions.cedarschema policy.dw\n\n"
+    "Parse, expand and check policies, as installing them would. Several files form one set;\n"
+    "`-` is standard input. All errors are shown in one run, in the order of the text, each with\n"
+    "what to do about it; warnings too, such as characters that look like "
+    "others.\n\n" CMD_POLICY_HELP
+    "  -j, --json          findings as a JSON object on standard output: {\"ok\": BOOL,\n"
+    "                      \"diagnostics\": [{severity, file, line, column, start, len, message,\n"
+    "                      help}]}; start and len are bytes, column counts characters\n\n"
+    "Without a schema nothing is known of actions and their fields, and only the language is\n"
+    "checked. Findings are in colour on a terminal, unless NO_COLOR is set.\n\n"
+    "Examples:\n"
+    "  dogwood check -s actions.cedarschema policy.dw\n"
+    "  dogwood check --json -s actions.cedarschema - < policy.dw    as an editor calls it\n\n"
+    "What it shows:\n"
+    "  policy.dw:7:8: error: for policy `policy_1`, attribute `input.paht` in context for ...\n"
+    "      7 | when { context.input.paht like \"*.env\" };\n"
+    "        |        ^~~~~~~~~~~~~~~~~~\n"
+    "        = help: did you mean `path`?\n\n"
     "Exit status: 0 the set loads (there may be warnings), 2 it is refused, 1 cannot be read.\n";
 
-static const char help_explain[] = "Usage: dogwood explain [OPTIONS] POLICY...\n\n"
-                                   "One line for each temporal clause: how it is evaluated, what "
-                                   "it keeps, what it costs.\n\n" CMD_POLICY_HELP "\nExample:\n"
-                                   "  dogwood explain -s actions.cedarschema policy.dw\n";
+static const char help_explain[] =
+    "Usage: dogwood explain [OPTIONS] POLICY...\n\n"
+    "One paragraph for each temporal clause: how it is evaluated (its class), what it keeps in\n"
+    "memory, what an event and a decision cost. A clause of class `general` costs the more the\n"
+    "more events its window holds; the others do not.\n\n" CMD_POLICY_HELP "\nExample:\n"
+    "  dogwood explain -s actions.cedarschema policy.dw\n\n"
+    "Exit status: 0 explained, 2 the set is refused, 1 cannot be read.\n";
 
-static const char help_expand[] = "Usage: dogwood expand [OPTIONS] POLICY...\n\n"
-                                  "The plain Cedar policies that the set becomes, and the clauses "
-                                  "taken out of them.\n\n" CMD_POLICY_HELP "\nExample:\n"
-                                  "  dogwood expand -s actions.cedarschema policy.dw\n";
+static const char help_expand[] =
+    "Usage: dogwood expand [OPTIONS] POLICY...\n\n"
+    "The plain Cedar policies that the set becomes: macros expanded, `unless` turned round, and\n"
+    "each temporal block and provider call replaced by an attribute of the context, which a\n"
+    "comment above the policy explains. A set without these can be given to any Cedar "
+    "engine.\n\n" CMD_POLICY_HELP "\nExample:\n"
+    "  $ dogwood expand limit.dw\n"
+    "  // policy_0__temporal_0 = formerly within 1h App::Action::\"login\"::response{}\n"
+    "  permit (principal, action, resource) when { context.policy_0__temporal_0 };\n\n"
+    "Exit status: 0 expanded, 2 the set is refused, 1 cannot be read.\n";
 
 static const struct option options[] = { CMD_POLICY_LONG(0), { "json", no_argument, NULL, 'j' },
 	{ "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };

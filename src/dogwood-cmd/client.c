@@ -37,7 +37,13 @@ static const char help_policy[] =
     "  dogwood policy add extra.dw\n";
 static const char help_plain[] =
     "Usage: dogwood status|checkpoint|ping [-D DIR]\n\n"
-    "Ask a server how it is, have it make a snapshot, or see whether it answers.\n\n" DIR_HELP;
+    "Ask a server how it is (rules, records, the newest stamp), have it summarise its history in\n"
+    "a snapshot now, or see whether it answers. The answer is a JSON object.\n\n" DIR_HELP
+    "\nExamples:\n"
+    "  dogwood status -D /var/lib/dogwood | jq .rules\n"
+    "  dogwood checkpoint && systemctl restart dogwood\n"
+    "  dogwood ping || echo 'nobody serves ~/.dogwood'\n\n"
+    "Exit status: 0 answered, 2 an error of the server, 1 nobody answers.\n";
 
 static const struct option options[] = { { "dir", required_argument, NULL, 'D' },
 	{ "principal", required_argument, NULL, 'p' }, { "resource", required_argument, NULL, 'r' },

@@ -18,8 +18,14 @@ static const char help_text[] =
     "  -l, --loose         do not check policies and events against the schemas\n"
     "  -n, --names         name rules by @id where they have one\n" CMD_ANSWERS_HELP
     "  -j, --json          one JSON object\n\n"
-    "Example:\n"
-    "  dogwood replay -s actions.cedarschema --trace monday.log policy.dw\n\n"
+    "Examples:\n"
+    "  dogwood replay -s actions.cedarschema --trace monday.log policy.dw\n"
+    "  dogwood log --trace STORE | dogwood replay -s actions.cedarschema -t - stricter.dw\n\n"
+    "A line of a trace (one line):\n"
+    "  @1700000000 scope(principal: App::User::\"ann\", resource: App::Chan::\"ops\")\n"
+    "      request_context(input: {text: \"hi\"})\n"
+    "      App::Action::\"post\"::request(input: {text: \"hi\"}, callerPrincipal: "
+    "App::User::\"ann\")\n\n"
     "Exit status: 0 all lines were decided, 2 the policies or a line were refused.\n";
 
 static const struct option options[] = { CMD_POLICY_LONG(0),

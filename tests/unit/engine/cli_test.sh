@@ -36,6 +36,14 @@ scope="-p App::User::\"a\" -r App::Doc::\"d\""
 
 expect 0 'replay' "$dogwood" --help
 expect 1 'no verb' "$dogwood" nothing
+expect 1 'did you mean `check`' "$dogwood" chek
+expect 0 'Usage: dogwood format' "$dogwood" help format
+# Every verb explains itself with an example, within 100 columns, and is in the manual.
+for verb in $("$dogwood" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p' | grep -v '^forbid$\|^permit$\|^when$'); do
+	expect 0 'Example' "$dogwood" "$verb" --help
+	"$dogwood" "$verb" --help | grep -q '^.\{101\}' && { echo "FAIL: $verb --help is too wide" >&2; exit 1; }
+	grep -q "[ \"]$verb\b" "$here/../../../docs/dogwood.1" || { echo "FAIL: $verb is not in the manual" >&2; exit 1; }
+done
 expect 0 'Usage: dogwood check' "$dogwood" check --help
 expect 0 'OK' "$dogwood" check -s schema policy
 expect 0 'OK' "$dogwood" check -s schema - <policy
