@@ -20,6 +20,9 @@ struct ticket {
 	struct decide_owner *owner;
 	struct ask *ask;
 	struct record_trace trace;
+	/* of a spawn: what its launcher saw */
+	bool started, ended, reported;
+	int64_t status;
 };
 
 struct leg {
@@ -226,12 +229,15 @@ static void ticket_drop(struct decider *d, struct ticket *t)
 	free(t);
 }
 
-const struct ask *decide_ticket_ask(
+const struct ask *decide_ticket_start(
     struct decider *d, const struct decide_owner *o, uint64_t ticket)
 {
 	struct ticket *t = ticket_find(d, o, ticket);
 
-	return t != NULL ? t->ask : NULL;
+	if (t == NULL || t->ask->kind != ASK_SPAWN || t->started)
+		return NULL;
+	t->started = true;
+	return t->ask;
 }
 
 /* --------------------------------------------------------------------------- decisions */
@@ -470,26 +476,59 @@ int decide_done_fs(struct decider *d, struct decide_owner *o, uint64_t ticket,
 	return 0;
 }
 
-int decide_done_status(struct decider *d, struct decide_owner *o, uint64_t ticket, int64_t status,
-    uint64_t body_bytes, struct box_err *err)
+/* The end of a ticket of kind exec, spawn or http. */
+static void finish_status(struct decider *d, struct ticket *t, int64_t status)
 {
-	struct ticket *t = ticket_find(d, o, ticket);
-	bool has;
+	bool has = t->ask->kind != ASK_HTTP || status != 0;
 
-	if (t == NULL)
-		return no_ticket(ticket, err);
-	if (t->ask->kind == ASK_FS || t->ask->kind == ASK_CONNECT)
-		return box_fail(err, BOX_EDENIED, 0, "a malformed outcome");
-	has = t->ask->kind != ASK_HTTP || status != 0;
-	if (t->ask->kind == ASK_HTTP)
-		t->ask->body_bytes =
-		    body_bytes; /* delivered, where the request had what was offered */
 	build_event(d, t->ask, &t->trace, "response");
 	if (has)
 		dogwood_event_long(d->ev, DOGWOOD_HISTORY, "output.status", status);
 	submit_outcome(d);
 	record_outcome(d->rec, t->ask, &t->trace, has ? "completed" : "no reply", status, has);
 	ticket_drop(d, t);
+}
+
+void decide_ticket_ended(
+    struct decider *d, const struct decide_owner *o, uint64_t ticket, int64_t status)
+{
+	struct ticket *t = ticket_find(d, o, ticket);
+
+	if (t == NULL)
+		return;
+	t->ended = true;
+	t->status = status;
+	if (t->reported)
+		finish_status(d, t, status);
+}
+
+int decide_done_status(struct decider *d, struct decide_owner *o, uint64_t ticket, int64_t status,
+    uint64_t body_bytes, struct box_err *err)
+{
+	struct ticket *t = ticket_find(d, o, ticket);
+
+	if (t == NULL)
+		return no_ticket(ticket, err);
+	switch (t->ask->kind) {
+	case ASK_FS:
+	case ASK_CONNECT:
+		return box_fail(err, BOX_EDENIED, 0, "a malformed outcome");
+	case ASK_EXEC:
+		break;
+	case ASK_HTTP:
+		/* Delivered, where the request had what was offered. */
+		t->ask->body_bytes = body_bytes;
+		break;
+	case ASK_SPAWN:
+		/* The shell may be lying about a program that policy reads the status of. */
+		if (t->started && !t->ended) {
+			t->reported = true; /* its subshell was killed: the program's end decides */
+			return 0;
+		}
+		status = t->ended ? t->status : status != 0 ? status : -1;
+		break;
+	}
+	finish_status(d, t, status);
 	return 0;
 }
 
@@ -517,7 +556,10 @@ int decide_abandon(
 
 		if (t == NULL)
 			return no_ticket(ticket + i, err);
-		ticket_drop(d, t);
+		if (!t->started)
+			ticket_drop(d, t);
+		else if (decide_done_status(d, o, ticket + i, -1, 0, err) != 0)
+			return -1;
 	}
 	return 0;
 }
@@ -557,8 +599,10 @@ void decide_owner_end(struct decider *d, struct decide_owner *o)
 			(void)decide_done_fs(d, o, t->id, FS_INDETERMINATE, &ignored);
 			break;
 		case ASK_EXEC:
-		case ASK_SPAWN:
 			(void)decide_done_status(d, o, t->id, -1, 0, &ignored);
+			break;
+		case ASK_SPAWN:
+			finish_status(d, t, t->ended ? t->status : -1);
 			break;
 		case ASK_HTTP:
 			(void)decide_done_status(d, o, t->id, 0, t->ask->body_bytes, &ignored);

@@ -49,7 +49,8 @@ int decide_batch(struct decider *d, struct decide_owner *o, const struct ask *as
 /* Outcomes. A ticket that is not this owner's is BOX_EDENIED. */
 int decide_done_fs(struct decider *d, struct decide_owner *o, uint64_t ticket,
     enum mon_fs_result result, struct box_err *err);
-/* shell: exit status, -1 when none was reported; http: status, 0 when no reply came. */
+/* shell: exit status, -1 when none was reported; http: status, 0 when no reply came. Of a spawn the
+ * status that the launcher saw is recorded; without one, success is not believed (-1). */
 int decide_done_status(struct decider *d, struct decide_owner *o, uint64_t ticket, int64_t status,
     uint64_t body_bytes, struct box_err *err);
 int decide_done_connect(struct decider *d, struct decide_owner *o, uint64_t ticket, bool connected,
@@ -57,9 +58,15 @@ int decide_done_connect(struct decider *d, struct decide_owner *o, uint64_t tick
 /* Permitted, but not done: n consecutive tickets. No event. */
 int decide_abandon(
     struct decider *d, struct decide_owner *o, uint64_t ticket, size_t n, struct box_err *err);
-/* The ask of an open ticket, borrowed until it is reported. NULL: not this owner's. */
-const struct ask *decide_ticket_ask(
+/* The question of an open spawn ticket, borrowed until it is reported, for the one start that it
+ * permits. NULL: not this owner's, no spawn, or used. From then on the ticket is reported, not
+ * abandoned. */
+const struct ask *decide_ticket_start(
     struct decider *d, const struct decide_owner *o, uint64_t ticket);
+/* How its program ended, as the launcher saw it: this is recorded, whatever the asker reports
+ * later. A ticket that is not open any more is ignored. */
+void decide_ticket_ended(
+    struct decider *d, const struct decide_owner *o, uint64_t ticket, int64_t status);
 
 /* A control beneath policy refused: one denied record with rule "enforcement:<gate>"; no event. */
 void decide_note_enforcement(struct decider *d, const struct ask *a, const char *gate, sv reason);

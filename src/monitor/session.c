@@ -25,6 +25,7 @@
 #define HANGUP_MS    1000
 #define REAP_MS      2000 /* from the end of a shell's channels to that of its process */
 #define WARNINGS_MAX 20   /* of one run */
+#define NOT_STARTED  126  /* the status of a program that was permitted and could not be started */
 
 static struct tool *tool_find(struct session *s, uint32_t id)
 {
@@ -298,11 +299,11 @@ static int on_start_tool(void *ctx, struct ipc_msg *msg, struct box_err *err)
 	AUTO_ARENA arena = { .limit = (size_t)4 << 20 };
 	struct tool_start t = { .session = s, .stdio = { msg->fds[0], msg->fds[1], msg->fds[2] } };
 	struct box_err why = { 0 };
-	const struct ask *a =
-	    decide_ticket_ask(s->m->decider, chan_owner(c->chan), rd_u64(&msg->body));
+	uint64_t ticket = rd_u64(&msg->body);
+	const struct ask *a = decide_ticket_start(s->m->decider, chan_owner(c->chan), ticket);
 	struct tool *tool;
 
-	if (a == NULL || a->kind != ASK_SPAWN ||
+	if (a == NULL ||
 	    !read_start(&msg->body, &arena, spawn_argv0(a, &arena, s->m->plan->home), &t) ||
 	    !same_words(a, &t))
 		return box_fail(err, BOX_EDENIED, 0, "it started a program that was not decided");
@@ -310,15 +311,20 @@ static int on_start_tool(void *ctx, struct ipc_msg *msg, struct box_err *err)
 	tool = s->tools_n < TOOLS_MAX ? calloc(1, sizeof(*tool)) : NULL;
 	if (tool == NULL || t.program_path.p == NULL) {
 		free(tool);
+		decide_ticket_ended(s->m->decider, &s->owner, ticket, NOT_STARTED);
 		refuse_tool(c, msg->id, "too many programs run at once");
 		return 0;
 	}
-	*tool =
-	    (struct tool){ .next = s->tools, .id = s->next_tool++, .asker = c, .request = msg->id };
+	*tool = (struct tool){ .next = s->tools,
+		.id = s->next_tool++,
+		.asker = c,
+		.request = msg->id,
+		.ticket = ticket };
 	s->tools = tool;
 	s->tools_n++;
 	t.tool = tool->id;
 	if (sandbox_start_tool(s->m, &t, &why) != 0) {
+		decide_ticket_ended(s->m->decider, &s->owner, ticket, NOT_STARTED);
 		refuse_tool(c, msg->id, why.msg);
 		tool_drop(s, tool);
 	}
@@ -344,6 +350,7 @@ void session_tool_refused(struct session *s, uint32_t id, const char *text)
 
 	if (t == NULL)
 		return;
+	decide_ticket_ended(s->m->decider, &s->owner, t->ticket, NOT_STARTED);
 	if (t->asker != NULL)
 		refuse_tool(t->asker, t->request, text);
 	tool_drop(s, t);
@@ -356,6 +363,8 @@ void session_tool_exited(struct session *s, uint32_t id, int wait_status)
 
 	if (t == NULL)
 		return;
+	decide_ticket_ended(s->m->decider, &s->owner, t->ticket,
+	    WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status));
 	buf_put_u32(&b, id);
 	buf_put_u32(&b, (uint32_t)wait_status);
 	if (t->asker != NULL)

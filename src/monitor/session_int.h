@@ -20,6 +20,7 @@ struct tool {
 	uint32_t id;
 	struct shell_chan *asker; /* NULL: that subshell is gone */
 	uint32_t request;
+	uint64_t ticket;
 	bool started;
 };
 

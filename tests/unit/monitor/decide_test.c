@@ -204,12 +204,94 @@ static void test_an_owner_ends(void **state)
 	assert_true(decide(f, &a, 1));
 	/* A ticket of somebody else is not there. */
 	assert_int_equal(decide_done_fs(f->d, &other, f->ticket, FS_COMPLETED, &err), -1);
-	assert_null(decide_ticket_ask(f->d, &other, f->ticket));
-	assert_non_null(decide_ticket_ask(f->d, &f->owner, f->ticket));
+	assert_null(decide_ticket_start(f->d, &other, f->ticket));
+	assert_null(decide_ticket_start(f->d, &f->owner, f->ticket)); /* no spawn */
 	decide_owner_end(f->d, &f->owner);
 	assert_int_equal(f->owner.tickets_n, 0);
 	assert_int_equal(decide_done_fs(f->d, &f->owner, f->ticket, FS_COMPLETED, &err), -1);
 	assert_true(decide_turn(f->d));
+}
+
+static struct ask spawn(const char *program)
+{
+	return (struct ask){ .kind = ASK_SPAWN,
+		.program = sv_c(program),
+		.program_path = SV("/usr/bin/make"),
+		.command = sv_c(program),
+		.cwd = SV("~/w") };
+}
+
+/* Has a make ended with this status, by the history? */
+static bool ended_with(struct fixture *f, const char *probe)
+{
+	struct ask a = {
+		.kind = ASK_EXEC, .program = sv_c(probe), .command = sv_c(probe), .cwd = SV("~/w")
+	};
+	struct box_err err;
+	bool yes = !decide(f, &a, 1);
+
+	if (!yes)
+		assert_int_equal(decide_abandon(f->d, &f->owner, f->ticket, 1, &err), 0);
+	return yes;
+}
+
+/* The status of a host program is what its launcher saw, whatever a shell says about it. */
+static void test_spawns_are_not_believed(void **state)
+{
+	struct fixture *f = start(
+	    "@id(\"all\") permit (principal, action, resource);"
+	    "@id(\"zero\") forbid (principal, action == Box::Action::\"shell:exec\", resource)"
+	    " when { context.input.program == \"zero\" } when temporal { formerly within 1h "
+	    "(Box::Action::\"shell:spawn\"::response{ output.status: 0 }) };"
+	    "@id(\"seven\") forbid (principal, action == Box::Action::\"shell:exec\", resource)"
+	    " when { context.input.program == \"seven\" } when temporal { formerly within 1h "
+	    "(Box::Action::\"shell:spawn\"::response{ output.status: 7 }) };"
+	    "@id(\"one\") forbid (principal, action == Box::Action::\"shell:exec\", resource)"
+	    " when { context.input.program == \"one\" } when temporal { formerly within 1h "
+	    "(Box::Action::\"shell:spawn\"::response{ output.status: 1 }) };");
+	struct ask a = spawn("make");
+	struct box_err err;
+	uint64_t ticket;
+
+	(void)state;
+	/* Success of a program that never ran. */
+	assert_true(decide(f, &a, 1));
+	assert_int_equal(decide_done_status(f->d, &f->owner, f->ticket, 0, 0, &err), 0);
+	assert_int_equal(f->owner.tickets_n, 0);
+	assert_false(ended_with(f, "zero"));
+	/* One start a ticket. While it runs a report counts for nothing; its end does. */
+	assert_true(decide(f, &a, 1));
+	ticket = f->ticket;
+	assert_non_null(decide_ticket_start(f->d, &f->owner, ticket));
+	assert_null(decide_ticket_start(f->d, &f->owner, ticket));
+	assert_int_equal(decide_done_status(f->d, &f->owner, ticket, 0, 0, &err), 0);
+	assert_int_equal(f->owner.tickets_n, 1);
+	assert_false(ended_with(f, "zero"));
+	decide_ticket_ended(f->d, &f->owner, ticket, 7);
+	assert_int_equal(f->owner.tickets_n, 0);
+	assert_true(ended_with(f, "seven"));
+	assert_false(ended_with(f, "zero"));
+	decide_ticket_ended(f->d, &f->owner, ticket, 0); /* not open any more */
+	assert_false(ended_with(f, "zero"));
+	/* What was seen wins over what is told, also when it is given up. */
+	assert_true(decide(f, &a, 1));
+	ticket = f->ticket;
+	assert_non_null(decide_ticket_start(f->d, &f->owner, ticket));
+	decide_ticket_ended(f->d, &f->owner, ticket, 1);
+	assert_int_equal(decide_abandon(f->d, &f->owner, ticket, 1, &err), 0);
+	assert_int_equal(f->owner.tickets_n, 0);
+	assert_true(ended_with(f, "one"));
+	assert_true(decide(f, &a, 1));
+	ticket = f->ticket;
+	assert_non_null(decide_ticket_start(f->d, &f->owner, ticket));
+	decide_ticket_ended(f->d, &f->owner, ticket, 0);
+	assert_int_equal(decide_done_status(f->d, &f->owner, ticket, 9, 0, &err), 0);
+	assert_true(ended_with(f, "zero"));
+	/* An owner that ends takes a running one with it. */
+	assert_true(decide(f, &a, 1));
+	assert_non_null(decide_ticket_start(f->d, &f->owner, f->ticket));
+	decide_owner_end(f->d, &f->owner);
+	assert_int_equal(f->owner.tickets_n, 0);
 }
 
 static bool post(struct fixture *f, int minute, const char *host, const char *method)
@@ -273,6 +355,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_denial_texts, finish),
 		cmocka_unit_test_teardown(test_a_batch_is_all_or_nothing, finish),
 		cmocka_unit_test_teardown(test_an_owner_ends, finish),
+		cmocka_unit_test_teardown(test_spawns_are_not_believed, finish),
 		cmocka_unit_test_teardown(test_timeline_of_responses, finish),
 		cmocka_unit_test_teardown(test_timeline_of_requests, finish),
 	};
