@@ -200,6 +200,11 @@ struct dw_names {
 };
 /* Number variables, request terms and predicates. For closed trees only. false: no room. */
 bool dw_cond_resolve(struct arena *a, struct dw_cond *c, struct dw_names *out);
+/* What stands directly below a condition, for walks: the i-th condition (the left side of a since
+ * before the right), the i-th term (of a pattern's arguments, of a comparison); NULL past the end.
+ * Calls and parameters have neither. */
+struct dw_cond *dw_cond_below(const struct dw_cond *c, uint32_t i);
+struct dw_term *dw_cond_term(const struct dw_cond *c, uint32_t i);
 /* No macro call, parameter or sigil is left. */
 bool dw_cond_closed(const struct dw_cond *c);
 /* The canonical text of a condition: no spans, names length-prefixed, windows in seconds, so that

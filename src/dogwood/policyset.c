@@ -253,32 +253,15 @@ static bool pin_pred(struct dw_loader *l, struct dw_cond *c)
 
 static bool pin_cond(struct dw_loader *l, struct dw_cond *c)
 {
-	switch (c->kind) {
-	case DW_C_PRED:
-		return pin_pred(l, c);
-	case DW_C_AND:
-		for (uint32_t i = 0; i < c->all.n; i++) {
-			if (!pin_cond(l, c->all.v[i]))
-				return false;
-		}
-		return true;
-	case DW_C_NOT:
-		return pin_cond(l, c->neg);
-	case DW_C_FORMERLY:
-	case DW_C_PREVIOUS:
-		return pin_cond(l, c->once.body);
-	case DW_C_SINCE:
-		return pin_cond(l, c->since.left) && pin_cond(l, c->since.right);
-	case DW_C_EXISTS:
-		return pin_cond(l, c->exists.body);
-	case DW_C_CMP:
-		return pin_term(l, c->cmp.l) && pin_term(l, c->cmp.r);
-	case DW_C_TP:
-	case DW_C_CALL:
-	case DW_C_PARAM:
-		return true;
-	}
-	return true;
+	struct dw_cond *below;
+	struct dw_term *t;
+	bool ok = c->kind != DW_C_PRED || pin_pred(l, c);
+
+	for (uint32_t i = 0; c->kind == DW_C_CMP && ok && (t = dw_cond_term(c, i)) != NULL; i++)
+		ok = pin_term(l, t);
+	for (uint32_t i = 0; ok && (below = dw_cond_below(c, i)) != NULL; i++)
+		ok = pin_cond(l, below);
+	return ok;
 }
 
 /* ---- windows ---- */
@@ -302,37 +285,22 @@ static int64_t set_ticks(struct dw_loader *l, struct dw_window *w)
 /* Fill in the ticks of all windows; the sum of nested ones. */
 static int64_t reach(struct dw_loader *l, struct dw_cond *c)
 {
-	int64_t r = 0, x, y;
+	struct dw_window *w = c->kind == DW_C_SINCE                                  ? c->since.w
+	                      : c->kind == DW_C_FORMERLY || c->kind == DW_C_PREVIOUS ? c->once.w
+	                                                                             : NULL;
+	struct dw_cond *below;
+	struct dw_term *t;
+	int64_t r = 0, x;
 
-	switch (c->kind) {
-	case DW_C_AND:
-		for (uint32_t i = 0; i < c->all.n; i++) {
-			x = reach(l, c->all.v[i]);
-			r = x > r ? x : r;
-		}
-		return r;
-	case DW_C_NOT:
-		return reach(l, c->neg);
-	case DW_C_FORMERLY:
-	case DW_C_PREVIOUS:
-		return plus(set_ticks(l, c->once.w), reach(l, c->once.body));
-	case DW_C_SINCE:
-		x = reach(l, c->since.left);
-		y = reach(l, c->since.right);
-		return plus(set_ticks(l, c->since.w), x > y ? x : y);
-	case DW_C_EXISTS:
-		return reach(l, c->exists.body);
-	case DW_C_CMP:
-		x = c->cmp.l->kind == DW_TERM_AGG ? reach(l, c->cmp.l->agg.body) : 0;
-		y = c->cmp.r->kind == DW_TERM_AGG ? reach(l, c->cmp.r->agg.body) : 0;
-		return x > y ? x : y;
-	case DW_C_PRED:
-	case DW_C_TP:
-	case DW_C_CALL:
-	case DW_C_PARAM:
-		return 0;
+	for (uint32_t i = 0; (below = dw_cond_below(c, i)) != NULL; i++) {
+		x = reach(l, below);
+		r = x > r ? x : r;
 	}
-	return 0;
+	for (uint32_t i = 0; c->kind == DW_C_CMP && (t = dw_cond_term(c, i)) != NULL; i++) {
+		x = t->kind == DW_TERM_AGG ? reach(l, t->agg.body) : 0;
+		r = x > r ? x : r;
+	}
+	return w != NULL ? plus(set_ticks(l, w), r) : r;
 }
 
 /* ---- stages ---- */

@@ -93,42 +93,20 @@ static void free_term(struct chk *k, const struct dw_term *t, struct set *out)
 static void free_cond(struct chk *k, const struct dw_cond *c, struct set *out)
 {
 	struct set in = { 0 };
+	const struct dw_cond *below;
+	const struct dw_term *t;
 
-	switch (c->kind) {
-	case DW_C_PRED:
-		for (uint32_t i = 0; i < c->pred.nargs; i++)
-			free_term(k, c->pred.args[i].term, out);
-		return;
-	case DW_C_TP:
+	if (c->kind == DW_C_TP)
 		add(k, out, c->tp.name);
-		return;
-	case DW_C_AND:
-		for (uint32_t i = 0; i < c->all.n; i++)
-			free_cond(k, c->all.v[i], out);
-		return;
-	case DW_C_NOT:
-		free_cond(k, c->neg, out);
-		return;
-	case DW_C_FORMERLY:
-	case DW_C_PREVIOUS:
-		free_cond(k, c->once.body, out);
-		return;
-	case DW_C_SINCE:
-		free_cond(k, c->since.left, out);
-		free_cond(k, c->since.right, out);
-		return;
-	case DW_C_EXISTS:
+	if (c->kind == DW_C_EXISTS) {
 		free_cond(k, c->exists.body, &in);
 		add_but(k, out, &in, &c->exists.var, 1);
 		return;
-	case DW_C_CMP:
-		free_term(k, c->cmp.l, out);
-		free_term(k, c->cmp.r, out);
-		return;
-	case DW_C_CALL:
-	case DW_C_PARAM:
-		return;
 	}
+	for (uint32_t i = 0; (t = dw_cond_term(c, i)) != NULL; i++)
+		free_term(k, t, out);
+	for (uint32_t i = 0; (below = dw_cond_below(c, i)) != NULL; i++)
+		free_cond(k, below, out);
 }
 
 /* Is `l == r` (or the other way round) an equality that binds l? */
@@ -296,61 +274,40 @@ static void walk_term(struct chk *k, enum rule r, const struct dw_term *t, bool 
 	walk(k, r, t->agg.body);
 }
 
-static void walk(struct chk *k, enum rule r, const struct dw_cond *c)
+/* Rule 3. */
+static void exists_rule(struct chk *k, const struct dw_cond *c)
 {
 	struct set bound = { 0 };
 
+	rr(k, c->exists.body, &bound);
+	if (!has(&bound, c->exists.var.name))
+		REFUSE(k, c->exists.var.at,
+		    "existential variable `%.*s` is not range-restricted by any "
+		    "positive atom in the `exists` "
+		    "body; bind it with a predicate field (`P{ f: %.*s }`), a "
+		    "`tp(%.*s)`, or an equality "
+		    "(`(count …) == %.*s`)",
+		    SV_ARG(c->exists.var.name), SV_ARG(c->exists.var.name),
+		    SV_ARG(c->exists.var.name), SV_ARG(c->exists.var.name));
+}
+
+static void walk(struct chk *k, enum rule r, const struct dw_cond *c)
+{
+	const struct dw_cond *below;
+	const struct dw_term *t;
+
 	if (k->bad)
 		return;
-	switch (c->kind) {
-	case DW_C_PRED:
-		for (uint32_t i = 0; i < c->pred.nargs; i++)
-			walk_term(k, r, c->pred.args[i].term, false);
-		return;
-	case DW_C_TP:
-		if (r == RULE_NAMES)
-			name_ok(k, c->tp.name, c->at);
-		return;
-	case DW_C_AND:
-		for (uint32_t i = 0; i < c->all.n; i++)
-			walk(k, r, c->all.v[i]);
-		return;
-	case DW_C_NOT:
-		walk(k, r, c->neg);
-		return;
-	case DW_C_FORMERLY:
-	case DW_C_PREVIOUS:
-		walk(k, r, c->once.body);
-		return;
-	case DW_C_SINCE:
-		walk(k, r, c->since.left);
-		walk(k, r, c->since.right);
-		return;
-	case DW_C_EXISTS:
-		if (r == RULE_NAMES)
-			name_ok(k, c->exists.var.name, c->exists.var.at);
-		if (r == RULE_EXISTS) {
-			rr(k, c->exists.body, &bound);
-			if (!has(&bound, c->exists.var.name))
-				REFUSE(k, c->exists.var.at,
-				    "existential variable `%.*s` is not range-restricted by any "
-				    "positive atom in the `exists` "
-				    "body; bind it with a predicate field (`P{ f: %.*s }`), a "
-				    "`tp(%.*s)`, or an equality "
-				    "(`(count …) == %.*s`)",
-				    SV_ARG(c->exists.var.name), SV_ARG(c->exists.var.name),
-				    SV_ARG(c->exists.var.name), SV_ARG(c->exists.var.name));
-		}
-		walk(k, r, c->exists.body);
-		return;
-	case DW_C_CMP:
-		walk_term(k, r, c->cmp.l, true);
-		walk_term(k, r, c->cmp.r, true);
-		return;
-	case DW_C_CALL:
-	case DW_C_PARAM:
-		return;
-	}
+	if (r == RULE_NAMES && c->kind == DW_C_TP)
+		name_ok(k, c->tp.name, c->at);
+	if (r == RULE_NAMES && c->kind == DW_C_EXISTS)
+		name_ok(k, c->exists.var.name, c->exists.var.at);
+	if (r == RULE_EXISTS && c->kind == DW_C_EXISTS)
+		exists_rule(k, c);
+	for (uint32_t i = 0; (t = dw_cond_term(c, i)) != NULL; i++)
+		walk_term(k, r, t, c->kind == DW_C_CMP);
+	for (uint32_t i = 0; (below = dw_cond_below(c, i)) != NULL; i++)
+		walk(k, r, below);
 }
 
 /* Rule 4b needs to know what is bound outside, by any binder around. */
@@ -385,43 +342,20 @@ static void outer_term(struct chk *k, const struct set *around, const struct dw_
 static void outer_cond(struct chk *k, const struct set *around, const struct dw_cond *c)
 {
 	struct set in = { 0 };
+	const struct dw_cond *below;
+	const struct dw_term *t;
 
 	if (k->bad)
 		return;
-	switch (c->kind) {
-	case DW_C_PRED:
-		for (uint32_t i = 0; i < c->pred.nargs; i++)
-			outer_term(k, around, c->pred.args[i].term);
-		return;
-	case DW_C_AND:
-		for (uint32_t i = 0; i < c->all.n; i++)
-			outer_cond(k, around, c->all.v[i]);
-		return;
-	case DW_C_NOT:
-		outer_cond(k, around, c->neg);
-		return;
-	case DW_C_FORMERLY:
-	case DW_C_PREVIOUS:
-		outer_cond(k, around, c->once.body);
-		return;
-	case DW_C_SINCE:
-		outer_cond(k, around, c->since.left);
-		outer_cond(k, around, c->since.right);
-		return;
-	case DW_C_EXISTS:
+	if (c->kind == DW_C_EXISTS) {
 		add_all(k, &in, around);
 		add(k, &in, c->exists.var.name);
-		outer_cond(k, &in, c->exists.body);
-		return;
-	case DW_C_CMP:
-		outer_term(k, around, c->cmp.l);
-		outer_term(k, around, c->cmp.r);
-		return;
-	case DW_C_TP:
-	case DW_C_CALL:
-	case DW_C_PARAM:
-		return;
+		around = &in;
 	}
+	for (uint32_t i = 0; (t = dw_cond_term(c, i)) != NULL; i++)
+		outer_term(k, around, t);
+	for (uint32_t i = 0; (below = dw_cond_below(c, i)) != NULL; i++)
+		outer_cond(k, around, below);
 }
 
 /* ---- rule 5: the order of binding ---- */

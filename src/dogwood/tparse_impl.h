@@ -1,4 +1,5 @@
-/* Between tparse.c and tparse_tok.c only: the state of the parser, tokens and small pieces. */
+/* Between the files of the parser only: tparse.c (conditions), tparse_unit.c (what a conjunct begins
+ * with), tparse_tok.c (tokens and small pieces). */
 #pragma once
 
 #include "dogwood/tparse.h"
@@ -44,3 +45,23 @@ bool dw_tp_window_value(struct ps *p, struct dw_window **out);
 bool dw_tp_within(struct ps *p, struct dw_window **out);
 /* "(" ident ":" type ")" */
 bool dw_tp_binder(struct ps *p, struct dw_binder *b);
+
+/* What a conjunct may begin with: a term (then a comparison operator must follow), a condition, or a
+ * macro call or parameter, which may be either. */
+enum unit_is { UNIT_TERM, UNIT_COND, UNIT_EITHER };
+struct unit {
+	enum unit_is is;
+	struct dw_term *t;
+	struct dw_cond *c;
+	const char
+	    *instead; /* what else could have stood behind a bare keyword: "'within' clause" */
+};
+
+bool dw_tp_unit(struct ps *p, struct unit *out);
+/* A value: a unit that is, or may be, a term. */
+bool dw_tp_term(struct ps *p, struct dw_term **out);
+bool dw_tp_condition(struct ps *p, struct dw_cond **out);
+/* The same when its first unit is read already; first may be NULL. */
+bool dw_tp_condition_from(struct ps *p, const struct unit *first, struct dw_cond **out);
+/* What may stand behind `within W`. */
+bool dw_tp_atom(struct ps *p, struct dw_cond **out);
