@@ -1,19 +1,10 @@
-/* Policies in Cedar's JSON form, read: expressions, policies, sets with templates and links.
+/* Policies in Cedar's JSON form, read: expressions and single policies (sets: est_set.c).
  * Hostile text; the limits are those of jtree.h, and trees are bounded like parsed ones. */
-#include "cedar/jtree.h"
-#include "cedar/json.h"
+#include "cedar/est_priv.h"
 
 #include "base/ban.h"
 
-struct er {
-	struct cedar_syms *t;
-	struct arena *a;
-	struct cedar_diags *ds;
-	struct cedar_places places; /* of the whole text */
-	struct cedar_policy *pol;
-};
-
-static void *fail(struct er *p, const struct jnode *j, const char *what)
+void *est_fail(struct er *p, const struct jnode *j, const char *what)
 {
 	struct cedar_span at =
 	    j != NULL ? cedar_places_span(&p->places, j->off, j->len) : (struct cedar_span){ 0 };
@@ -22,11 +13,11 @@ static void *fail(struct er *p, const struct jnode *j, const char *what)
 	return NULL;
 }
 
-static cedar_sym intern(struct er *p, sv s)
+cedar_sym est_intern(struct er *p, sv s)
 {
 	cedar_sym y = cedar_intern(p->t, s);
 
-	return y != NULL ? y : fail(p, NULL, "out of memory");
+	return y != NULL ? y : est_fail(p, NULL, "out of memory");
 }
 
 static struct cedar_expr *node(struct er *p, const struct jnode *j, enum cedar_expr_kind k,
@@ -39,25 +30,26 @@ static struct cedar_expr *node(struct er *p, const struct jnode *j, enum cedar_e
 		if (arg[i] == NULL)
 			return NULL;
 	e = cedar_expr_new(p->a, k, NULL, arg, n);
-	return e != NULL ? e
-	                 : fail(p, j, "the expression is nested too deeply, or there is no memory");
+	return e != NULL
+	           ? e
+	           : est_fail(p, j, "the expression is nested too deeply, or there is no memory");
 }
 
 /* The member k of j, which has exactly n members. */
-static struct jnode *member(struct er *p, const struct jnode *j, const char *k)
+struct jnode *est_member(struct er *p, const struct jnode *j, const char *k)
 {
 	struct jnode *m = jtree_get(j, sv_c(k));
 
 	if (m == NULL)
-		fail(p, j, arena_printf(p->a, "missing field `%s`", k));
+		est_fail(p, j, arena_printf(p->a, "missing field `%s`", k));
 	return m;
 }
 
-static bool only(struct er *p, const struct jnode *j, uint32_t n)
+bool est_only(struct er *p, const struct jnode *j, uint32_t n)
 {
 	if (j->kind == J_OBJ && j->n == n)
 		return true;
-	fail(p, j, "this object has unknown or missing fields");
+	est_fail(p, j, "this object has unknown or missing fields");
 	return false;
 }
 
@@ -67,7 +59,7 @@ static cedar_sym path(struct er *p, const struct jnode *j)
 	bool more = true;
 
 	if (j->kind != J_STR)
-		return fail(p, j, "a name must be a string");
+		return est_fail(p, j, "a name must be a string");
 	for (rest = j->s; more;) {
 		ptrdiff_t c = sv_find_sv(rest, SV("::"));
 
@@ -76,24 +68,24 @@ static cedar_sym path(struct er *p, const struct jnode *j)
 		if (more)
 			rest = sv_sub(rest, (size_t)c + 2, SIZE_MAX);
 		if (!cedar_is_ident(part) || cedar_is_reserved(part))
-			return fail(p, j, "this is not the name of an entity type");
+			return est_fail(p, j, "this is not the name of an entity type");
 	}
-	return intern(p, j->s);
+	return est_intern(p, j->s);
 }
 
-static bool uid(struct er *p, const struct jnode *j, struct cedar_uid *out)
+bool est_uid(struct er *p, const struct jnode *j, struct cedar_uid *out)
 {
 	const struct jnode *in = jtree_get(j, SV("__entity")), *type, *id;
 
-	if (in != NULL && only(p, j, 1))
+	if (in != NULL && est_only(p, j, 1))
 		j = in;
-	if (!only(p, j, 2) || (type = member(p, j, "type")) == NULL ||
-	    (id = member(p, j, "id")) == NULL)
+	if (!est_only(p, j, 2) || (type = est_member(p, j, "type")) == NULL ||
+	    (id = est_member(p, j, "id")) == NULL)
 		return false;
 	if (id->kind != J_STR)
-		return fail(p, id, "an id must be a string") != NULL;
+		return est_fail(p, id, "an id must be a string") != NULL;
 	out->type = path(p, type);
-	out->id = intern(p, id->s);
+	out->id = est_intern(p, id->s);
 	return out->type != NULL && out->id != NULL;
 }
 
@@ -120,14 +112,14 @@ static struct cedar_expr *extension(struct er *p, const struct jnode *j)
 	struct cedar_expr *e, *a;
 	enum cedar_ext x;
 
-	if (!only(p, j, 2) || (fn = member(p, j, "fn")) == NULL)
+	if (!est_only(p, j, 2) || (fn = est_member(p, j, "fn")) == NULL)
 		return NULL;
 	if (fn->kind != J_STR || !cedar_ext_find(fn->s, &x))
-		return fail(p, fn, "there is no extension function of this name");
+		return est_fail(p, fn, "there is no extension function of this name");
 	if (args != NULL) {
 		e = exprs(p, args, CEDAR_E_EXT, true);
 	} else {
-		a = arg != NULL ? value_expr(p, arg) : fail(p, j, "missing field `arg`");
+		a = arg != NULL ? value_expr(p, arg) : est_fail(p, j, "missing field `arg`");
 		e = node(p, j, CEDAR_E_EXT, &a, 1);
 	}
 	if (e != NULL)
@@ -142,13 +134,13 @@ static struct cedar_expr *record(struct er *p, const struct jnode *j, bool value
 	uint32_t i;
 
 	if (j->kind != J_OBJ)
-		return fail(p, j, "a record must be an object");
+		return est_fail(p, j, "a record must be an object");
 	v = ARENA_VEC(p->a, struct cedar_expr *, j->n);
 	k = ARENA_VEC(p->a, cedar_sym, j->n);
 	if (v == NULL || k == NULL)
-		return fail(p, j, "out of memory");
+		return est_fail(p, j, "out of memory");
 	for (i = 0; i < j->n; i++) {
-		k[i] = intern(p, j->key[i]);
+		k[i] = est_intern(p, j->key[i]);
 		v[i] = values ? value_expr(p, j->item[i]) : expr(p, j->item[i]);
 		if (k[i] == NULL || v[i] == NULL)
 			return NULL;
@@ -170,13 +162,13 @@ static struct cedar_expr *value_expr(struct er *p, const struct jnode *j)
 	switch (j->kind) {
 	case J_NULL:
 	case J_REAL:
-		return fail(p, j, "this is no value of Cedar");
+		return est_fail(p, j, "this is no value of Cedar");
 	case J_BOOL:
 		return lit(p, j, cedar_bool(j->b));
 	case J_INT:
 		return lit(p, j, cedar_long(j->i));
 	case J_STR:
-		s = intern(p, j->s);
+		s = est_intern(p, j->s);
 		return s != NULL ? lit(p, j, cedar_string(s)) : NULL;
 	case J_ARR:
 		return exprs(p, j, CEDAR_E_SET, true);
@@ -184,9 +176,9 @@ static struct cedar_expr *value_expr(struct er *p, const struct jnode *j)
 		break;
 	}
 	if (jtree_get(j, SV("__entity")) != NULL)
-		return uid(p, j, &u) ? lit(p, j, cedar_entity(u)) : NULL;
+		return est_uid(p, j, &u) ? lit(p, j, cedar_entity(u)) : NULL;
 	if (jtree_get(j, SV("__extn")) != NULL)
-		return only(p, j, 1) ? extension(p, j->item[0]) : NULL;
+		return est_only(p, j, 1) ? extension(p, j->item[0]) : NULL;
 	return record(p, j, true);
 }
 
@@ -197,10 +189,10 @@ static struct cedar_expr *exprs(
 	uint32_t i;
 
 	if (j->kind != J_ARR)
-		return fail(p, j, "a list of expressions must be an array");
+		return est_fail(p, j, "a list of expressions must be an array");
 	v = ARENA_VEC(p->a, struct cedar_expr *, j->n);
 	if (v == NULL)
-		return fail(p, j, "out of memory");
+		return est_fail(p, j, "out of memory");
 	for (i = 0; i < j->n; i++) {
 		v[i] = values ? value_expr(p, j->item[i]) : expr(p, j->item[i]);
 		if (v[i] == NULL)
@@ -237,8 +229,8 @@ static struct cedar_expr *binary_expr(struct er *p, const struct jnode *j, enum 
 	struct jnode *l, *r;
 	struct cedar_expr *v[2];
 
-	if (!only(p, j, 2) || (l = member(p, j, "left")) == NULL ||
-	    (r = member(p, j, "right")) == NULL)
+	if (!est_only(p, j, 2) || (l = est_member(p, j, "left")) == NULL ||
+	    (r = est_member(p, j, "right")) == NULL)
 		return NULL;
 	v[0] = expr(p, l);
 	v[1] = v[0] != NULL ? expr(p, r) : NULL;
@@ -258,7 +250,7 @@ static struct cedar_expr *variable(struct er *p, const struct jnode *j)
 				e->var = (enum cedar_var)i;
 			return e;
 		}
-	return fail(p, j, "the variables are principal, action, resource, context");
+	return est_fail(p, j, "the variables are principal, action, resource, context");
 }
 
 /* `attr`: a string, or for `has` also a list of them, which is a path. */
@@ -277,11 +269,11 @@ static bool attr_path(
 	}
 	path_v = ARENA_VEC(p->a, cedar_sym, *n);
 	if (path_v == NULL)
-		return fail(p, a, "out of memory") != NULL;
+		return est_fail(p, a, "out of memory") != NULL;
 	for (i = 0; i < *n; i++) {
 		if (v[i]->kind != J_STR)
-			return fail(p, v[i], "`attr` must be a string") != NULL;
-		path_v[i] = intern(p, v[i]->s);
+			return est_fail(p, v[i], "`attr` must be a string") != NULL;
+		path_v[i] = est_intern(p, v[i]->s);
 		if (path_v[i] == NULL)
 			return false;
 	}
@@ -296,8 +288,9 @@ static struct cedar_expr *attribute(struct er *p, const struct jnode *j, enum ce
 	struct cedar_expr *e;
 	uint32_t n;
 
-	if (!only(p, j, 2) || (l = member(p, j, "left")) == NULL ||
-	    (a = member(p, j, "attr")) == NULL || !attr_path(p, a, k == CEDAR_E_HAS, &path_v, &n))
+	if (!est_only(p, j, 2) || (l = est_member(p, j, "left")) == NULL ||
+	    (a = est_member(p, j, "attr")) == NULL ||
+	    !attr_path(p, a, k == CEDAR_E_HAS, &path_v, &n))
 		return NULL;
 	e = expr(p, l);
 	e = node(p, j, k, &e, 1);
@@ -321,13 +314,13 @@ static bool pattern(struct er *p, const struct jnode *j, struct cedar_pattern *o
 	sv *run;
 
 	if (j->kind != J_ARR)
-		return fail(p, j, "`pattern` must be an array") != NULL;
+		return est_fail(p, j, "`pattern` must be an array") != NULL;
 	for (i = 0; i < j->n; i++)
 		bytes += j->item[i]->len;
 	run = ARENA_VEC(p->a, sv, (size_t)j->n + 1);
 	text = arena_alloc(p->a, bytes + 1, 1);
 	if (run == NULL || text == NULL)
-		return fail(p, j, "out of memory") != NULL;
+		return est_fail(p, j, "out of memory") != NULL;
 	run[0] = (sv){ text, 0 };
 	for (i = 0; i < j->n; i++) {
 		const struct jnode *l = jtree_get(j->item[i], SV("Literal"));
@@ -337,7 +330,7 @@ static bool pattern(struct er *p, const struct jnode *j, struct cedar_pattern *o
 			continue;
 		}
 		if (l == NULL || l->kind != J_STR || j->item[i]->n != 1)
-			return fail(p, j->item[i],
+			return est_fail(p, j->item[i],
 			           "a part of a pattern is \"Wildcard\" or {\"Literal\": text}") !=
 			       NULL;
 		/* Literals of one run stand one behind the other: no text is longer than its
@@ -357,8 +350,8 @@ static struct cedar_expr *like(struct er *p, const struct jnode *j)
 	struct cedar_pattern pat;
 	struct cedar_expr *e;
 
-	if (!only(p, j, 2) || (l = member(p, j, "left")) == NULL ||
-	    (a = member(p, j, "pattern")) == NULL || !pattern(p, a, &pat))
+	if (!est_only(p, j, 2) || (l = est_member(p, j, "left")) == NULL ||
+	    (a = est_member(p, j, "pattern")) == NULL || !pattern(p, a, &pat))
 		return NULL;
 	e = expr(p, l);
 	e = node(p, j, CEDAR_E_LIKE, &e, 1);
@@ -373,8 +366,8 @@ static struct cedar_expr *is(struct er *p, const struct jnode *j)
 	struct cedar_expr *v[2], *e;
 	cedar_sym name;
 
-	if (!only(p, j, in != NULL ? 3 : 2) || (l = member(p, j, "left")) == NULL ||
-	    (ty = member(p, j, "entity_type")) == NULL || (name = path(p, ty)) == NULL)
+	if (!est_only(p, j, in != NULL ? 3 : 2) || (l = est_member(p, j, "left")) == NULL ||
+	    (ty = est_member(p, j, "entity_type")) == NULL || (name = path(p, ty)) == NULL)
 		return NULL;
 	v[0] = expr(p, l);
 	v[1] = v[0] != NULL && in != NULL ? expr(p, in) : NULL;
@@ -391,10 +384,10 @@ static struct cedar_expr *conditional(struct er *p, const struct jnode *j)
 	struct jnode *m;
 	int i;
 
-	if (!only(p, j, 3))
+	if (!est_only(p, j, 3))
 		return NULL;
 	for (i = 0; i < 3; i++) {
-		m = member(p, j, part[i]);
+		m = est_member(p, j, part[i]);
 		v[i] = m != NULL ? expr(p, m) : NULL;
 		if (v[i] == NULL)
 			return NULL;
@@ -411,7 +404,7 @@ static struct cedar_expr *expr(struct er *p, const struct jnode *j)
 	sv k;
 
 	if (j->kind != J_OBJ || j->n != 1)
-		return fail(p, j, "an expression is an object with one key, its operator");
+		return est_fail(p, j, "an expression is an object with one key, its operator");
 	k = j->key[0];
 	in = j->item[0];
 	if (sv_eq(k, SV("Value")))
@@ -433,24 +426,24 @@ static struct cedar_expr *expr(struct er *p, const struct jnode *j)
 	if (sv_eq(k, SV("if-then-else")))
 		return conditional(p, in);
 	if (sv_eq(k, SV("Slot")))
-		return fail(p, in, "template slots stand in the scope only");
+		return est_fail(p, in, "template slots stand in the scope only");
 	for (i = 0; i < sizeof(binary) / sizeof(binary[0]); i++)
 		if (sv_eq(k, sv_c(binary[i].name)))
 			return binary_expr(p, in, binary[i].kind);
 	for (i = 0; i < sizeof(unary) / sizeof(unary[0]); i++)
 		if (sv_eq(k, sv_c(unary[i].name))) {
-			if (!only(p, in, 1) || (arg = member(p, in, "arg")) == NULL)
+			if (!est_only(p, in, 1) || (arg = est_member(p, in, "arg")) == NULL)
 				return NULL;
 			e = expr(p, arg);
 			return node(p, j, unary[i].kind, &e, 1);
 		}
 	if (!cedar_ext_find(k, &x))
-		return fail(p, j,
+		return est_fail(p, j,
 		    arena_printf(p->a, "`" SV_FMT "` is no operator or function of Cedar",
 		        SV_ARG(sv_sub(k, 0, 200))));
 	e = exprs(p, in, CEDAR_E_EXT, false);
 	if (e != NULL && e->n_arg == 0 && cedar_ext_is_method(x))
-		return fail(p, in, "a method needs its receiver as first argument");
+		return est_fail(p, in, "a method needs its receiver as first argument");
 	if (e != NULL)
 		e->ext = x;
 	return e;
@@ -465,10 +458,11 @@ static bool entity_or_slot(struct er *p, const struct jnode *j, int which, struc
 	const struct jnode *e = jtree_get(j, SV("entity")), *k = jtree_get(j, SV("slot"));
 
 	if (e != NULL && k == NULL)
-		return uid(p, e, &s->uid);
+		return est_uid(p, e, &s->uid);
 	if (k == NULL || e != NULL || k->kind != J_STR || slot[which] == NULL ||
 	    !sv_eq(k->s, sv_c(slot[which])))
-		return fail(p, j, "an entity or the slot of this variable must stand here") != NULL;
+		return est_fail(p, j, "an entity or the slot of this variable must stand here") !=
+		       NULL;
 	s->slot = true;
 	p->pol->has_slot[which / 2] = true;
 	return true;
@@ -485,15 +479,15 @@ static bool action_list(struct er *p, const struct jnode *j, struct cedar_scope 
 	uint32_t i;
 
 	if (j->kind != J_ARR)
-		return fail(p, j, "`entities` must be an array") != NULL;
+		return est_fail(p, j, "`entities` must be an array") != NULL;
 	v = ARENA_VEC(p->a, struct cedar_uid, j->n);
 	if (v == NULL)
-		return fail(p, j, "out of memory") != NULL;
+		return est_fail(p, j, "out of memory") != NULL;
 	for (i = 0; i < j->n; i++) {
-		if (!uid(p, j->item[i], &v[i]))
+		if (!est_uid(p, j->item[i], &v[i]))
 			return false;
 		if (!is_action(v[i]))
-			return fail(p, j->item[i], "the type of an action is `Action`") != NULL;
+			return est_fail(p, j->item[i], "the type of an action is `Action`") != NULL;
 	}
 	s->op = CEDAR_S_IN_SET;
 	s->set = v;
@@ -506,24 +500,25 @@ static bool scope(struct er *p, const struct jnode *j, int which, struct cedar_s
 {
 	const struct jnode *op, *in, *ty;
 
-	if (j->kind != J_OBJ || (op = member(p, j, "op")) == NULL)
-		return fail(p, j, "a scope must be an object with `op`") != NULL;
+	if (j->kind != J_OBJ || (op = est_member(p, j, "op")) == NULL)
+		return est_fail(p, j, "a scope must be an object with `op`") != NULL;
 	if (op->kind != J_STR)
-		return fail(p, op, "`op` must be a string") != NULL;
+		return est_fail(p, op, "`op` must be a string") != NULL;
 	if (sv_eq(op->s, SV("All")))
-		return only(p, j, 1);
+		return est_only(p, j, 1);
 	if (sv_eq(op->s, SV("is")) && which != 1) {
 		in = jtree_get(j, SV("in"));
 		s->op = in != NULL ? CEDAR_S_IS_IN : CEDAR_S_IS;
-		if (!only(p, j, in != NULL ? 3 : 2) || (ty = member(p, j, "entity_type")) == NULL ||
+		if (!est_only(p, j, in != NULL ? 3 : 2) ||
+		    (ty = est_member(p, j, "entity_type")) == NULL ||
 		    (s->type = path(p, ty)) == NULL)
 			return false;
-		return in == NULL || (only(p, in, 1) && entity_or_slot(p, in, which, s));
+		return in == NULL || (est_only(p, in, 1) && entity_or_slot(p, in, which, s));
 	}
 	if (!sv_eq(op->s, SV("==")) && !sv_eq(op->s, SV("in")))
-		return fail(p, op, "`op` must be All, ==, in or is") != NULL;
+		return est_fail(p, op, "`op` must be All, ==, in or is") != NULL;
 	s->op = sv_eq(op->s, SV("==")) ? CEDAR_S_EQ : CEDAR_S_IN;
-	if (!only(p, j, 2))
+	if (!est_only(p, j, 2))
 		return false;
 	in = jtree_get(j, SV("entities"));
 	if (which == 1 && s->op == CEDAR_S_IN && in != NULL)
@@ -531,7 +526,7 @@ static bool scope(struct er *p, const struct jnode *j, int which, struct cedar_s
 	if (!entity_or_slot(p, j, which, s))
 		return false;
 	if (which == 1 && !is_action(s->uid))
-		return fail(p, j, "the type of an action is `Action`") != NULL;
+		return est_fail(p, j, "the type of an action is `Action`") != NULL;
 	return true;
 }
 
@@ -543,17 +538,18 @@ static bool annotations(struct er *p, const struct jnode *j)
 	if (j == NULL)
 		return true;
 	if (j->kind != J_OBJ)
-		return fail(p, j, "`annotations` must be an object") != NULL;
+		return est_fail(p, j, "`annotations` must be an object") != NULL;
 	pol->ann = ARENA_VEC(p->a, struct cedar_annotation, j->n);
 	if (pol->ann == NULL)
-		return fail(p, j, "out of memory") != NULL;
+		return est_fail(p, j, "out of memory") != NULL;
 	for (i = 0; i < j->n; i++) {
 		bool null = j->item[i]->kind == J_NULL;
 
 		if ((j->item[i]->kind != J_STR && !null) || !cedar_is_ident(j->key[i]))
-			return fail(p, j->item[i], "an annotation is a name with a string") != NULL;
-		pol->ann[i].key = intern(p, j->key[i]);
-		pol->ann[i].value = intern(p, null ? SV("") : j->item[i]->s);
+			return est_fail(p, j->item[i], "an annotation is a name with a string") !=
+			       NULL;
+		pol->ann[i].key = est_intern(p, j->key[i]);
+		pol->ann[i].value = est_intern(p, null ? SV("") : j->item[i]->s);
 		pol->ann[i].has_value = !null;
 		if (pol->ann[i].key == NULL || pol->ann[i].value == NULL)
 			return false;
@@ -568,19 +564,20 @@ static bool conditions(struct er *p, const struct jnode *j)
 	uint32_t i;
 
 	if (j->kind != J_ARR)
-		return fail(p, j, "`conditions` must be an array") != NULL;
+		return est_fail(p, j, "`conditions` must be an array") != NULL;
 	pol->cond = ARENA_VEC(p->a, struct cedar_cond, j->n);
 	if (pol->cond == NULL)
-		return fail(p, j, "out of memory") != NULL;
+		return est_fail(p, j, "out of memory") != NULL;
 	for (i = 0; i < j->n; i++) {
 		const struct jnode *kind, *body;
 
-		if (!only(p, j->item[i], 2) || (kind = member(p, j->item[i], "kind")) == NULL ||
-		    (body = member(p, j->item[i], "body")) == NULL)
+		if (!est_only(p, j->item[i], 2) ||
+		    (kind = est_member(p, j->item[i], "kind")) == NULL ||
+		    (body = est_member(p, j->item[i], "body")) == NULL)
 			return false;
 		if (kind->kind != J_STR ||
 		    (!sv_eq(kind->s, SV("when")) && !sv_eq(kind->s, SV("unless"))))
-			return fail(p, kind, "`kind` must be when or unless") != NULL;
+			return est_fail(p, kind, "`kind` must be when or unless") != NULL;
 		pol->cond[i].unless = sv_eq(kind->s, SV("unless"));
 		pol->cond[i].e = expr(p, body);
 		if (pol->cond[i].e == NULL)
@@ -590,32 +587,32 @@ static bool conditions(struct er *p, const struct jnode *j)
 	return true;
 }
 
-static bool policy(struct er *p, const struct jnode *j, sv id, struct cedar_policy *out)
+bool est_policy(struct er *p, const struct jnode *j, sv id, struct cedar_policy *out)
 {
 	const struct jnode *eff, *m[3], *c, *ann = jtree_get(j, SV("annotations"));
 	static const char *const part[] = { "principal", "action", "resource" };
 	struct cedar_scope *s[] = { &out->principal, &out->action, &out->resource };
 	int i;
 
-	*out = (struct cedar_policy){ .id = intern(p, id) };
+	*out = (struct cedar_policy){ .id = est_intern(p, id) };
 	p->pol = out;
-	if (out->id == NULL || !only(p, j, ann != NULL ? 6 : 5) ||
-	    (eff = member(p, j, "effect")) == NULL)
+	if (out->id == NULL || !est_only(p, j, ann != NULL ? 6 : 5) ||
+	    (eff = est_member(p, j, "effect")) == NULL)
 		return false;
 	if (eff->kind != J_STR || (!sv_eq(eff->s, SV("permit")) && !sv_eq(eff->s, SV("forbid"))))
-		return fail(p, eff, "policy effect must be `permit` or `forbid`") != NULL;
+		return est_fail(p, eff, "policy effect must be `permit` or `forbid`") != NULL;
 	out->effect = sv_eq(eff->s, SV("forbid")) ? CEDAR_FORBID : CEDAR_PERMIT;
 	out->span = cedar_places_span(&p->places, j->off, j->len);
 	for (i = 0; i < 3; i++) {
-		m[i] = member(p, j, part[i]);
+		m[i] = est_member(p, j, part[i]);
 		if (m[i] == NULL || !scope(p, m[i], i, s[i]))
 			return false;
 	}
-	c = member(p, j, "conditions");
+	c = est_member(p, j, "conditions");
 	return c != NULL && conditions(p, c) && annotations(p, ann);
 }
 
-static struct jnode *start(struct er *p)
+struct jnode *est_start(struct er *p)
 {
 	struct box_err err = { 0 };
 	struct jnode *j = jtree_parse(p->a, p->places.source, &err);
@@ -630,99 +627,9 @@ struct cedar_policy *cedar_json_policy(
 {
 	struct er p = { t, a, ds, cedar_places_of(a, text), NULL };
 	struct cedar_policy *out = ARENA_NEW(a, struct cedar_policy);
-	struct jnode *j = start(&p);
+	struct jnode *j = est_start(&p);
 
 	if (out == NULL)
-		return fail(&p, NULL, "out of memory");
-	return j != NULL && policy(&p, j, id, out) ? out : NULL;
-}
-
-static bool link_one(
-    struct er *p, const struct jnode *j, const struct cedar_source *src, struct cedar_link *l)
-{
-	const struct jnode *of, *id, *v;
-	size_t i;
-	uint32_t k;
-
-	if (!only(p, j, 3) || (of = member(p, j, "templateId")) == NULL ||
-	    (id = member(p, j, "newId")) == NULL || (v = member(p, j, "values")) == NULL)
-		return false;
-	if (of->kind != J_STR || id->kind != J_STR || v->kind != J_OBJ)
-		return fail(p, j,
-		           "a link has strings for `templateId` and `newId` and an object for "
-		           "`values`") != NULL;
-	for (i = 0; i < src->n_policy; i++)
-		if (sv_eq(cedar_sv(src->policy[i].id), of->s) &&
-		    cedar_policy_is_template(&src->policy[i]))
-			l->policy = &src->policy[i];
-	if (l->policy == NULL)
-		return fail(p, of, "there is no template of this id") != NULL;
-	l->id = intern(p, id->s);
-	if (l->id == NULL)
-		return false;
-	for (k = 0; k < v->n; k++) {
-		int slot = sv_eq(v->key[k], SV("?principal"))  ? 0
-		           : sv_eq(v->key[k], SV("?resource")) ? 1
-		                                               : -1;
-
-		if (slot < 0)
-			return fail(p, v->item[k], "the slots are ?principal and ?resource") !=
-			       NULL;
-		if (!uid(p, v->item[k], &l->slot[slot]))
-			return false;
-	}
-	return true;
-}
-
-int cedar_json_policies(struct cedar_syms *t, struct arena *a, sv text, struct cedar_json_set *out,
-    struct cedar_diags *ds)
-{
-	struct er p = { t, a, ds, cedar_places_of(a, text), NULL };
-	struct jnode *j = start(&p), *part[2], *links;
-	size_t n = 0, i;
-	uint32_t k;
-	bool good = true;
-
-	*out = (struct cedar_json_set){ .src.text = text };
-	if (j == NULL)
-		return -1;
-	part[0] = jtree_get(j, SV("staticPolicies"));
-	part[1] = jtree_get(j, SV("templates"));
-	links = jtree_get(j, SV("templateLinks"));
-	if (j->kind != J_OBJ ||
-	    j->n != (uint32_t)(part[0] != NULL) + (part[1] != NULL) + (links != NULL) ||
-	    (part[0] != NULL && part[0]->kind != J_OBJ) ||
-	    (part[1] != NULL && part[1]->kind != J_OBJ) ||
-	    (links != NULL && links->kind != J_ARR)) {
-		fail(&p, j, "a policy set has `staticPolicies`, `templates` and `templateLinks`");
-		return -1;
-	}
-	for (i = 0; i < 2; i++)
-		n += part[i] != NULL ? part[i]->n : 0;
-	out->src.policy = ARENA_VEC(a, struct cedar_policy, n);
-	out->link = ARENA_VEC(a, struct cedar_link, n + (links != NULL ? links->n : 0));
-	if (out->src.policy == NULL || out->link == NULL) {
-		fail(&p, NULL, "out of memory");
-		return -1;
-	}
-	for (i = 0; i < 2; i++)
-		for (k = 0; part[i] != NULL && k < part[i]->n; k++) {
-			struct cedar_policy *pol = &out->src.policy[out->src.n_policy++];
-
-			if (!policy(&p, part[i]->item[k], part[i]->key[k], pol)) {
-				good = false;
-				continue;
-			}
-			if (cedar_policy_is_template(pol) != (i == 1)) {
-				fail(&p, part[i]->item[k],
-				    i == 1 ? "a template has a slot; this policy has none"
-				           : "a static policy has no slots");
-				good = false;
-			}
-			if (i == 0)
-				out->link[out->n_link++].policy = pol;
-		}
-	for (k = 0; good && links != NULL && k < links->n; k++)
-		good = link_one(&p, links->item[k], &out->src, &out->link[out->n_link++]);
-	return good ? 0 : -1;
+		return est_fail(&p, NULL, "out of memory");
+	return j != NULL && est_policy(&p, j, id, out) ? out : NULL;
 }
