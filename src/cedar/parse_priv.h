@@ -1,4 +1,5 @@
-/* The parser's state, shared by parse.c (sources, scopes) and parse_expr.c (expressions). */
+/* The parser's state, shared by parse.c (sources), parse_scope.c, parse_expr.c, parse_rel.c and
+ * parse_call.c. */
 #pragma once
 
 #include "cedar/parse.h"
@@ -61,6 +62,12 @@ struct cedar_expr *p_function(struct parser *p, struct cedar_span from, cedar_sy
 struct cedar_expr *p_method(struct parser *p, struct cedar_span from, struct cedar_expr *recv,
     cedar_sym name, struct cedar_span name_at);
 
+/* The elements between the parentheses of a head, the closing one taken. false when dead. */
+bool p_scope(struct parser *p, struct cedar_policy *pol);
+/* A relation, a sum, the name of an attribute; NULL only when dead. */
+struct cedar_expr *p_rel(struct parser *p);
+struct cedar_expr *p_add(struct parser *p);
+cedar_sym p_attr_name(struct parser *p);
 /* NULL only when dead. */
 struct cedar_expr *p_expr(struct parser *p);
 struct cedar_expr *p_leaf(struct parser *p);

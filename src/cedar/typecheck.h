@@ -57,7 +57,7 @@ bool tc_subtype(const struct cedar_type *x, const struct cedar_type *y);
 /* Equal as expressions, places and parentheses aside? */
 bool tc_same_expr(const struct cedar_expr *x, const struct cedar_expr *y);
 
-/* ---- shared by typecheck.c and typecheck_ops.c --------------------------------------------- */
+/* ---- shared by the files typecheck*.c ---------------------------------------------------- */
 
 extern const struct cedar_type tc_ty_never, tc_ty_true, tc_ty_false, tc_ty_bool, tc_ty_long,
     tc_ty_string, tc_ty_decimal, tc_ty_ip, tc_ty_datetime, tc_ty_duration, tc_ty_any_entity;
@@ -75,6 +75,8 @@ enum tc_want {
 
 /* Advice for a type that was not expected, or NULL. */
 typedef const char *(*tc_help_fn)(const struct cedar_type *saw);
+/* Where an entity (or record) was wanted. */
+const char *tc_help_has(const struct cedar_type *saw);
 
 /* The type of e, which must be one of want (bits); else reported, and of no type. */
 struct tc_ans tc_expect(struct tc *c, const struct tc_cap *prior, const struct cedar_expr *e,
