@@ -164,9 +164,8 @@ bool tc_same_expr(const struct cedar_expr *x, const struct cedar_expr *y)
 	case CEDAR_E_SLOT:
 		return x->var == y->var;
 	case CEDAR_E_LEAF:
-		return x->leaf == y->leaf ||
-		       (x->leaf->is_provider && y->leaf->is_provider &&
-		           sv_eq(x->leaf->text, y->leaf->text));
+		return x->leaf == y->leaf || (x->leaf->is_provider && y->leaf->is_provider &&
+		                                 sv_eq(x->leaf->text, y->leaf->text));
 	case CEDAR_E_PARAM:
 	case CEDAR_E_GET:
 	case CEDAR_E_IS:
