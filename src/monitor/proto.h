@@ -89,7 +89,8 @@ enum mon_type {
 
 	/* u64 ticket, u8 mon_fs_result */
 	MON_DONE_FS = 64,
-	/* u64 ticket, i32 status (as u32) */
+	/* u64 ticket, i32 status (as u32). Of ASK_SPAWN the status that the program's launcher saw is
+	 * recorded instead; without one, 0 is not believed */
 	MON_DONE_EXEC,
 	/* u64 ticket, u8 connected */
 	MON_DONE_CONNECT,
@@ -99,14 +100,16 @@ enum mon_type {
 	 * refused what policy permitted. Recorded (rule enforcement:reach-floor). The n tickets of
 	 * that batch are dropped: they get no response */
 	MON_FLOOR,
-	/* u64 first ticket, u16 n: permitted but not done (an earlier leg failed) */
+	/* u64 first ticket, u16 n: permitted but not done (an earlier leg failed). Not for a program
+	 * that was started */
 	MON_ABANDON,
 
 	/* --- programs: box-shell -> monitor, and back --- */
 
 	/* 3 fds: stdin, stdout, stderr of the program. u64 ticket of ASK_SPAWN, str cwd (absolute),
-	 * u32 argc, argc times str (argv, [0] as typed), u32 envc, envc times str "NAME=value" that
-	 * the shell exported. Answered by TOOL_STARTED or TOOL_REFUSED */
+	 * u32 argc, argc times str (argv; in place of [0] the decided program stands), u32 envc,
+	 * envc times str "NAME=value" that the shell exported. Once a ticket. Answered by
+	 * TOOL_STARTED or TOOL_REFUSED */
 	MON_START_TOOL = 80,
 	/* u32 tool, u8 signal */
 	MON_SIGNAL_TOOL,
