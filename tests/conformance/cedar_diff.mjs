@@ -88,7 +88,7 @@ function judge(c, out) {
 
 // ---- coverage -------------------------------------------------------------------------------------------------------
 const FEATURES = ['common type', 'enumerated type', 'tags', 'action group', 'namespace', 'entity parents', 'schema in JSON', 'schema in text', 'template', 'link', 'annotation', 'forbid', 'unless',
-  'slot ==', 'slot in', 'slot is in', 'roundabout guard'];
+  'slot ==', 'slot in', 'slot is in', 'roundabout guard', 'action listed'];
 const OUTCOMES = ['schema accepted', 'schema refused', 'policies accepted', 'policies refused', 'all valid', 'not all valid', 'impossible policy', 'request conforms', 'request does not conform',
   'entities unreadable', 'allow', 'deny', 'erring policy', 'link decides', 'short forms conform', 'translated', 'JSON compared', 'schema sent back'];
 const op = Object.fromEntries(OPS.map((o) => [o, { value: 0, yes: 0, error: 0, valid: 0, invalid: 0 }]));

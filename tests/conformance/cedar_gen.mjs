@@ -304,6 +304,13 @@ function genEntities(m, typed) {
         : chance(1) ? { tags: { k: 1 } } : {}),
     };
   });
+  // The actions of the schema may be listed again, all of them (what is not listed is no ancestor there), as they are in it.
+  if (chance(6)) {
+    const up = (x) => ({ type: full(x.ns, 'Action'), id: x.id }), odd = chance(30) ? pick(m.actions) : null;
+    for (const a of m.actions)
+      out.push({ uid: up(a), attrs: a === odd && chance(30) ? { a: 1 } : {}, parents: (a === odd ? some(m.actions, 2) : a.parents).map(up) });
+    use('action listed');
+  }
   if (out.length && chance(1)) out.push(out[0]);
   if (chance(1)) out.push({ uid: { type: 'Nope', id: 'a' }, attrs: {}, parents: [] });
   return out;
@@ -562,7 +569,8 @@ function probe(env) {
   if (name === 'contains' && chance(40)) args[1] = pick(['1', '"a"', 'ip("::1")']);
   if (kind === 'total' && chance(40)) args[1] = args[0];
   used = new Set([name]);
-  const type = pick(env.m.types).name;
+  if (name === 'is in' && chance(30)) args[1] = args[0];
+  const type = /^[A-Za-z_][\w:]*::"/.test(args[0]) && chance(60) ? args[0].slice(0, args[0].lastIndexOf('::"')) : pick(env.m.types).name;
   let s = `(${f(...args, type)})`;
   if (out !== BOOL)
     s = out.k === 'Long' && chance(60) ? `${s} ${pick(['<', '>=', '=='])} ${pick(LONGS)}` : chance(50) ? `${s} == ${s}` : `${s} == ${probeLit(env, out)}`;
@@ -610,12 +618,12 @@ function policyText(m, template) {
   return { text: s + ';', used, slots };
 }
 function genLinks(m, templates, requests) {
-  return templates.flatMap((t, i) => times(rnd(3), (_, k) => {
+  return templates.flatMap((t, i) => times(1 + rnd(3), (_, k) => {
     const values = {};
     const put = (want, slot) => {
       if (!chance(want ? 98 : 1)) return;
       const x = pick(m.types);
-      values[slot] = chance(60) ? pick(requests)[slot.slice(1)] : { type: x.name, id: entityId(x) };
+      values[slot] = chance(75) ? pick(requests)[slot.slice(1)] : { type: x.name, id: entityId(x) };
     };
     put(t.slots[0], '?principal');
     put(t.slots[1], '?resource');
@@ -638,7 +646,7 @@ export function genCase() {
     list = times(10, () => { const p = probe(env); return { text: p.text, used, op: p.op }; });
   } else {
     list = times(1 + rnd(4), () => policyText(m, false));
-    if (kind < 60) templates = times(1 + rnd(2), (_, i) => ({ ...policyText(m, chance(98)), id: 'template' + i }));
+    if (kind < 62) templates = times(1 + rnd(2), (_, i) => ({ ...policyText(m, chance(98)), id: 'template' + i }));
   }
   const links = genLinks(m, templates, requests);
   if (templates.length) marks.add('template');

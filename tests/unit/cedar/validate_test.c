@@ -288,6 +288,41 @@ static void test_conform(void **state)
 	}
 }
 
+/* An action may be listed as the schema has it, and not otherwise. */
+static void test_actions_listed(void **state)
+{
+	static const struct {
+		const char *parents;
+		bool good;
+	} t[] = {
+		{ "{\"type\": \"Box::Action\", \"id\": \"fs\"}", true },
+		{ "", false },
+		{ "{\"type\": \"Box::Action\", \"id\": \"fs:read\"}", false },
+		{ "{\"type\": \"Box::Action\", \"id\": \"fs\"}, {\"type\": \"Box::Action\", "
+		  "\"id\": "
+		  "\"fs:read\"}",
+		    false },
+		{ "{\"type\": \"App::Action\", \"id\": \"view\"}", false },
+	};
+	struct world *w = *state;
+	struct cedar_schema *s;
+	struct box_err err = { 0 };
+	size_t i;
+
+	w->ds = cedar_diags_in(&w->a);
+	s = cedar_schema_load(w->t, &w->a, sv_c(schema_text), false, &w->ds);
+	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+		struct cedar_entities es = cedar_entities_in(&w->a, &s->actions);
+		const char *text = arena_printf(&w->a,
+		    "[{\"uid\": {\"type\": \"Box::Action\", \"id\": \"fs:read\"}, \"attrs\": {}, "
+		    "\"parents\": [%s]}]",
+		    t[i].parents);
+
+		assert_int_equal(
+		    cedar_json_entities(w->t, sv_c(text), s, &es, &err) == 0, t[i].good);
+	}
+}
+
 /* The ids of an enumerated type are not looked at in a link; its type must be known. */
 static void test_links(void **state)
 {
@@ -347,6 +382,7 @@ int main(void)
 		T(test_messages),
 		T(test_actions),
 		T(test_conform),
+		T(test_actions_listed),
 		T(test_links),
 		T(test_no_memory),
 	};

@@ -14,11 +14,12 @@ static const char *const actions[] = { "A", "B", "C" };
 static const char *const kinds[] = { "request", "response", "error" };
 
 const char *const gen_feature_names[GEN_NFEATURES] = { "formerly", "previous", "since",
-	"negated since", "since of conditions", "nested operators", "negation", "double negation",
-	"exists", "tp join", "bound aggregate", "count", "count of since", "count of values",
-	"count of pairs", "sum", "sum of distinct", "aggregate against request", "variable",
-	"request value", "scope value", "wildcard", "refinement", "error event", "other namespace",
-	"count_within", "sum_within", "count_distinct_within", "bind", "def temporal" };
+	"negated since", "since of conditions", "since of the anchor's variable",
+	"nested operators", "negation", "double negation", "exists", "tp join", "bound aggregate",
+	"count", "count of since", "count of values", "count of pairs", "sum", "sum of distinct",
+	"aggregate against request", "variable", "request value", "scope value", "wildcard",
+	"refinement", "error event", "other namespace", "count_within", "sum_within",
+	"count_distinct_within", "bind", "def temporal" };
 
 #define MAX_VARS 8
 struct var {
@@ -182,6 +183,13 @@ static void pred(struct gen *g, const struct scope *s, const struct var *must, s
 	pred_but(g, s, must, 0, b);
 }
 
+/* A predicate that speaks of a variable which is bound elsewhere. */
+static void pred_of(struct gen *g, const struct scope *s, const struct var *v, struct buf *b)
+{
+	use(g, GEN_VAR);
+	pred(g, s, v, b);
+}
+
 static unsigned width(struct gen *g)
 {
 	return 1 + gen_int(g, one_in(g, 3) ? 40 : 12);
@@ -277,8 +285,23 @@ static void binding(
 		buf_put_c(b, ")");
 		break;
 	case 4:
-		buf_put_c(b, "(!");
-		pred(g, s, NULL, b);
+		/* The left side may use what the anchor binds. */
+		if (one_in(g, 2)) {
+			use(g, GEN_SINCE_BOUND);
+			s->n++;
+			if (one_in(g, 3)) {
+				buf_put_c(b, "((");
+				cond(g, s, depth - 1, b);
+				buf_put_c(b, ")");
+			} else {
+				buf_put_c(b, one_in(g, 4) ? "(" : "(!");
+				pred_of(g, s, v, b);
+			}
+			s->n--;
+		} else {
+			buf_put_c(b, "(!");
+			pred(g, s, NULL, b);
+		}
 		buf_put_c(b, " since ");
 		window(g, b);
 		pred(g, s, v, b);

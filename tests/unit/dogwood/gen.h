@@ -14,6 +14,7 @@ enum gen_feature {
 	GEN_SINCE,       /* P since Q */
 	GEN_SINCE_NOT,   /* !P since Q */
 	GEN_SINCE_COND,  /* any conditions on both sides */
+	GEN_SINCE_BOUND, /* the left side uses what the right one binds */
 	GEN_NESTED,      /* an operator in the body of another */
 	GEN_NOT,         /* of anything but a predicate */
 	GEN_NOT_NOT,     /* !! */

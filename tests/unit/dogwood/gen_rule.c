@@ -92,7 +92,7 @@ int gen_rule_holds(const struct gen_rule *r, const bool *v, const struct dw_even
 		return v[0] || v[1];
 	case GEN_CEDAR:
 		n = dw_walk(&e->context, path, 2);
-		if (n == NULL)
+		if (n == NULL || n->tag != DW_INT)
 			return -1;
 		return n->u.i > 1 && v[0];
 	case GEN_IF:

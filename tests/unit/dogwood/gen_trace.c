@@ -41,8 +41,10 @@ static struct dw_val bag(struct gen *g, struct arena *a, struct dw_rec *outer)
 	for (unsigned f = 0; f < sizeof(names) - 1; f++) {
 		/* A field is missing now and then, or of another type than elsewhere. */
 		if (!one_in(g, 12))
-			dw_rec_add(
-			    &in, (sv){ &names[f], 1 }, a_field(g, one_in(g, 60) ? 'v' : types[f]));
+			dw_rec_add(&in, (sv){ &names[f], 1 },
+			    a_field(g, !one_in(g, 60)    ? types[f]
+			               : types[f] == 'v' ? 'u'
+			                                 : 'v'));
 	}
 	if (!one_in(g, 6)) {
 		if (!one_in(g, 12))

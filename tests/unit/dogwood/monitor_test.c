@@ -305,6 +305,42 @@ static void an_entity_twice_is_a_fault(void **state)
 	dw_set_free(s);
 }
 
+/* Patterns that differ only in a second field for the same value are not one relation. */
+static void two_fields_for_one_value(void **state)
+{
+	struct dw_set *s = load(
+	    "@id(\"a\") permit (principal, action, resource) when temporal { formerly within 1h "
+	    "N::Action::\"A\"::request{ input.u: context.input.u } };\n"
+	    "@id(\"b\") permit (principal, action, resource) when temporal { formerly within 1h "
+	    "N::Action::\"A\"::request{ input.u: context.input.u, input.w: context.input.u } };\n"
+	    "@id(\"c\") permit (principal, action, resource) when temporal { exists (x: String). "
+	    "formerly within 1h N::Action::\"A\"::request{ input.u: x, input.w: x } };\n"
+	    "@id(\"d\") permit (principal, action, resource) when temporal { exists (x: String). "
+	    "formerly within 1h N::Action::\"A\"::request{ input.u: x } };\n");
+	AUTO_ARENA a = { 0 };
+	struct box_err err = { 0 };
+	struct dwm *m = dwm_new(s, DWM_MONOTONE, &err);
+	static const char *const w[] = { "y", "x" };
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct dw_rec in = dw_rec_in(&a), bag = dw_rec_in(&a);
+		struct dw_event e = event(&a, "A", "x", 1, i);
+
+		dw_rec_str(&in, SV("u"), SV("x"));
+		dw_rec_str(&in, SV("w"), sv_c(w[i]));
+		dw_rec_add(&bag, SV("input"), dw_rec_val(&in));
+		e.logged = e.context = dw_rec_val(&bag);
+		step(m, &e);
+		assert_true(leaf(m, 0, &e));
+		assert_int_equal(leaf(m, 1, &e), i == 1);
+		assert_int_equal(leaf(m, 2, &e), i == 1);
+		assert_true(leaf(m, 3, &e));
+	}
+	dwm_free(m);
+	dw_set_free(s);
+}
+
 /* An event that cannot match may be lost: no later leaf changes. */
 static void may_match(void **state)
 {
@@ -476,6 +512,7 @@ int main(void)
 		cmocka_unit_test(a_change_before_any_event),
 		cmocka_unit_test(reset),
 		cmocka_unit_test(stamps_must_not_fall),
+		cmocka_unit_test(two_fields_for_one_value),
 		cmocka_unit_test(the_newest_stamp),
 		cmocka_unit_test(a_leaf_without_memory_is_a_fault),
 		cmocka_unit_test(an_entity_twice_is_a_fault),
