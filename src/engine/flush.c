@@ -39,11 +39,11 @@ static struct eng_call *list_take(struct eng_calls *l)
 	return c;
 }
 
-/* Set another thread's state and wake it when it sleeps. It may be gone when this returns. */
-static void tell(struct eng_call *c, uint32_t state)
+/* Who slept on this word looks at it. The call may be gone by now: then this wakes nobody, or
+ * somebody else for nothing, which every user of a futex must be able to stand. */
+static void wake(_Atomic uint32_t *word)
 {
-	if (atomic_exchange(&c->state, state) == CALL_ASLEEP)
-		(void)syscall(SYS_futex, &c->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	(void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 /* Until told to drive, or that it is done. */
@@ -77,14 +77,19 @@ void eng_lock(struct dogwood_engine *e)
 void eng_unlock(struct dogwood_engine *e)
 {
 	struct eng_call *c = list_take(&e->done), *next;
+	_Atomic uint32_t *driver = NULL;
 
 	if (e->waiting.head != NULL && !e->flushing &&
-	    atomic_load(&e->waiting.head->state) != CALL_DRIVE)
-		tell(e->waiting.head, CALL_DRIVE);
+	    atomic_exchange(&e->waiting.head->state, CALL_DRIVE) == CALL_ASLEEP)
+		driver = &e->waiting.head->state;
 	(void)pthread_mutex_unlock(&e->lock);
+	/* It needs the lock. */
+	if (driver != NULL)
+		wake(driver);
 	for (; c != NULL; c = next) {
 		next = c->next;
-		tell(c, CALL_DONE);
+		if (atomic_exchange(&c->state, CALL_DONE) == CALL_ASLEEP)
+			wake(&c->state);
 	}
 }
 
