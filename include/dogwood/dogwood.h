@@ -301,8 +301,8 @@ struct dogwood_options {
 	uint64_t segment_bytes;
 	/* 65,536: how many idempotency tokens are remembered. */
 	unsigned token_events;
-	/* NULL: none; a set that declares providers is then refused, and one that a store holds from
-	 * before denies (DOGWOOD_FAULT) where a policy asks. */
+	/* NULL: none; a set that declares providers is then refused, and one that a store holds
+	 * from before denies (DOGWOOD_FAULT) where a policy asks. */
 	dogwood_provider_fn provider;
 	void *provider_arg;
 	/* Zero. */

@@ -111,7 +111,7 @@ static bool spaced(const struct ftok *v, size_t i, bool apart)
 	return true;
 }
 
-/* ---- tokens ----------------------------------------------------------------------------------------- */
+/* ---- tokens ---------------------------------------------------------------------------------- */
 
 /* The comments between two tokens. */
 static uint32_t count_remarks(sv gap, bool *trail)
@@ -179,7 +179,7 @@ static int read_tokens(struct arena *a, sv text, struct fmt *f)
 	return 0;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------ */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static void newline(struct fmt *f)
 {
@@ -282,7 +282,7 @@ static bool fits(const struct fmt *f, size_t from, size_t to, unsigned more)
 	return f->col + w + more <= f->width;
 }
 
-/* ---- groups ----------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static void put_range(struct fmt *f, size_t from, size_t to, unsigned indent, unsigned more);
 
@@ -372,7 +372,7 @@ static void put_range(struct fmt *f, size_t from, size_t to, unsigned indent, un
 	}
 }
 
-/* ---- statements ------------------------------------------------------------------------------------- */
+/* ---- statements ------------------------------------------------------------------------------ */
 
 static size_t put_statement(struct fmt *f, size_t i)
 {

@@ -81,8 +81,8 @@ int cmd_policy_read(struct cmd_policy *p, char **files, int n);
 struct eng_set *cmd_policy_load(const struct cmd_policy *p, int64_t tick, bool loose, int *status);
 void cmd_policy_fini(struct cmd_policy *p);
 
-/* Answers of information providers, from a file: {"Ns::Fn(\"a\", 1)": VALUE, "Ns::Fn": VALUE for all
- * other arguments}; {"__error": TEXT} as a value: the provider fails. Zero-initialise. */
+/* Answers of information providers, from a file: {"Ns::Fn(\"a\", 1)": VALUE, "Ns::Fn": VALUE for
+ * all other arguments}; {"__error": TEXT} as a value: the provider fails. Zero-initialise. */
 struct cmd_answers {
 	struct arena a;
 	struct dw_val all;

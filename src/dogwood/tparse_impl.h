@@ -1,5 +1,5 @@
-/* Between the files of the parser only: tparse.c (conditions), tparse_unit.c (what a conjunct begins
- * with), tparse_tok.c (tokens and small pieces). */
+/* Between the files of the parser only: tparse.c (conditions), tparse_unit.c (what a conjunct
+ * begins with), tparse_tok.c (tokens and small pieces). */
 #pragma once
 
 #include "dogwood/tparse.h"
@@ -46,8 +46,8 @@ bool dw_tp_within(struct ps *p, struct dw_window **out);
 /* "(" ident ":" type ")" */
 bool dw_tp_binder(struct ps *p, struct dw_binder *b);
 
-/* What a conjunct may begin with: a term (then a comparison operator must follow), a condition, or a
- * macro call or parameter, which may be either. */
+/* What a conjunct may begin with: a term (then a comparison operator must follow), a condition, or
+ * a macro call or parameter, which may be either. */
 enum unit_is { UNIT_TERM, UNIT_COND, UNIT_EITHER };
 struct unit {
 	enum unit_is is;

@@ -1,5 +1,5 @@
-/* Units of temporal conditions: patterns, calls, terms, quantifiers, and what stands in parentheses.
- * See tparse_impl.h. */
+/* Units of temporal conditions: patterns, calls, terms, quantifiers, and what stands in
+ * parentheses. See tparse_impl.h. */
 #include "dogwood/tparse_impl.h"
 
 #include "base/ban.h"

@@ -1,4 +1,5 @@
-/* Ten megabytes of nesting of every kind, in every format that is read: an error in under a second. */
+/* Ten megabytes of nesting of every kind, in every format that is read: an error in under a
+ * second. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
