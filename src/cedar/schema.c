@@ -3,86 +3,15 @@
  *
  * Names: a path of several parts is whole; a single part is tried in the current namespace, then
  * in the empty one; in each as common type first, then as entity type; then as primitive or
- * extension type. Hostile input: common types may form cycles or grow exponentially, so both are
- * checked. */
+ * extension type (schema_types.c). */
 #include "cedar/schema.h"
 #include "cedar/schema_priv.h"
-#include "cedar/smap.h"
+#include "cedar/schema_res.h"
 #include "cedar/sort.h"
 
 #include <stdlib.h>
 
 #include "base/ban.h"
-
-struct common {
-	const struct cedar_scommon *decl;
-	cedar_sym ns;
-	const struct cedar_type *type;
-	size_t size; /* nodes of type written out */
-	enum { C_NEW, C_OPEN, C_DONE } state;
-};
-
-struct res {
-	struct cedar_syms *t;
-	struct arena *a;
-	struct cedar_diags *ds;
-	const struct cedar_schema_src *src;
-	struct cedar_schema *out;
-	struct smap commons; /* whole name -> struct common */
-	struct smap etypes;  /* whole name -> struct cedar_entity_type, action types too */
-	struct smap actions; /* (type, id) -> struct cedar_action */
-	cedar_sym none;
-	size_t links;
-	unsigned depth;
-	bool failed;
-};
-
-static const struct cedar_type ty_builtin[] = {
-	{ .kind = CEDAR_TY_BOOL },
-	{ .kind = CEDAR_TY_LONG },
-	{ .kind = CEDAR_TY_STRING },
-	{ .kind = CEDAR_TY_DECIMAL },
-	{ .kind = CEDAR_TY_IP },
-	{ .kind = CEDAR_TY_DATETIME },
-	{ .kind = CEDAR_TY_DURATION },
-};
-static const char *const builtin_name[] = { "Bool", "Long", "String", "decimal", "ipaddr",
-	"datetime", "duration" };
-#define N_BUILTIN 7
-
-static void fail(struct res *r, const struct cedar_span *at, const char *before, sv name,
-    const char *after, const char *hint)
-{
-	cedar_diag_add(r->ds, CEDAR_ERROR, "schema", at != NULL && at->line != 0 ? at : NULL, hint,
-	    "%s`" SV_FMT "`%s", before, SV_ARG(name), after);
-	r->failed = true;
-}
-
-static void *nomem(struct res *r)
-{
-	if (!r->failed)
-		cedar_diag_add(r->ds, CEDAR_ERROR, "limit", NULL, NULL,
-		    "the schema needs more memory than is allowed");
-	r->failed = true;
-	return NULL;
-}
-
-static cedar_sym whole(struct res *r, cedar_sym ns, cedar_sym name)
-{
-	cedar_sym s = schema_join(r->t, r->a, ns, name);
-
-	return s != NULL ? s : nomem(r);
-}
-
-static const struct cedar_type *builtin(sv name)
-{
-	size_t i;
-
-	for (i = 0; i < N_BUILTIN; i++)
-		if (sv_eq(name, sv_c(builtin_name[i])))
-			return &ty_builtin[i];
-	return NULL;
-}
 
 /* ---- definitions --------------------------------------------------------------------------- */
 
@@ -101,24 +30,24 @@ static bool is_type_word(sv s)
 static void define_common(struct res *r, cedar_sym ns, const struct cedar_scommon *d)
 {
 	struct common *c = ARENA_NEW(r->a, struct common);
-	cedar_sym n = whole(r, ns, d->name);
+	cedar_sym n = res_whole(r, ns, d->name);
 
 	if (c == NULL || n == NULL) {
-		nomem(r);
+		res_nomem(r);
 		return;
 	}
 	if (is_type_word(cedar_sv(d->name)))
-		fail(r, &d->span,
+		res_fail(r, &d->span,
 		    "this is reserved and cannot be the basename of a common-type declaration: ",
 		    cedar_sv(d->name), "", NULL);
 	c->decl = d;
 	c->ns = ns;
 	switch (smap_add(&r->commons, n, NULL, c)) {
 	case 0:
-		fail(r, &d->span, "common type ", cedar_sv(n), " is declared twice", NULL);
+		res_fail(r, &d->span, "common type ", cedar_sv(n), " is declared twice", NULL);
 		break;
 	case -1:
-		nomem(r);
+		res_nomem(r);
 	}
 }
 
@@ -127,26 +56,26 @@ static struct cedar_entity_type *add_etype(struct res *r, cedar_sym n)
 	struct cedar_entity_type *e = ARENA_NEW(r->a, struct cedar_entity_type);
 
 	if (e == NULL)
-		return nomem(r);
+		return res_nomem(r);
 	e->name = n;
 	switch (smap_add(&r->etypes, n, NULL, e)) {
 	case 0:
 		return NULL;
 	case -1:
-		return nomem(r);
+		return res_nomem(r);
 	}
 	return e;
 }
 
 static void define_entity(struct res *r, cedar_sym ns, const struct cedar_sentity *d)
 {
-	cedar_sym n = whole(r, ns, d->name);
+	cedar_sym n = res_whole(r, ns, d->name);
 	struct cedar_entity_type *e;
 
 	if (n == NULL)
 		return;
 	if (sv_eq(cedar_sv(d->name), SV("Action"))) {
-		fail(r, &d->span, "entity type ", cedar_sv(d->name),
+		res_fail(r, &d->span, "entity type ", cedar_sv(d->name),
 		    " is reserved for actions and cannot be declared", NULL);
 		return;
 	}
@@ -156,7 +85,7 @@ static void define_entity(struct res *r, cedar_sym ns, const struct cedar_sentit
 		e->enum_id = d->enum_id;
 		e->n_enum = d->n_enum;
 	} else if (!r->failed) {
-		fail(r, &d->span, "entity type ", cedar_sv(n), " is declared twice", NULL);
+		res_fail(r, &d->span, "entity type ", cedar_sv(n), " is declared twice", NULL);
 	}
 }
 
@@ -167,20 +96,20 @@ static void define_action(struct res *r, cedar_sym ns, const struct cedar_sactio
 	struct cedar_entity_type *e;
 
 	if (word == NULL || x == NULL) {
-		nomem(r);
+		res_nomem(r);
 		return;
 	}
-	type = whole(r, ns, word);
+	type = res_whole(r, ns, word);
 	if (type == NULL)
 		return;
 	x->uid = (struct cedar_uid){ type, d->id };
 	x->decl = d;
 	switch (smap_add(&r->actions, type, d->id, x)) {
 	case 0:
-		fail(r, &d->span, "action ", cedar_sv(d->id), " is declared twice", NULL);
+		res_fail(r, &d->span, "action ", cedar_sv(d->id), " is declared twice", NULL);
 		return;
 	case -1:
-		nomem(r);
+		res_nomem(r);
 		return;
 	}
 	e = smap_get(&r->etypes, type, NULL);
@@ -204,244 +133,25 @@ static void check_shadowing(struct res *r)
 		for (j = 0; j < ns->n_common; j++)
 			if (smap_get(&r->commons, ns->common[j].name, NULL) != NULL ||
 			    smap_get(&r->etypes, ns->common[j].name, NULL) != NULL)
-				fail(r, &ns->common[j].span, "the definition of ",
+				res_fail(r, &ns->common[j].span, "the definition of ",
 				    cedar_sv(ns->common[j].name),
 				    " illegally shadows the definition in the empty namespace",
 				    "rename one of them");
 		for (j = 0; j < ns->n_entity; j++)
 			if (smap_get(&r->commons, ns->entity[j].name, NULL) != NULL ||
 			    smap_get(&r->etypes, ns->entity[j].name, NULL) != NULL)
-				fail(r, &ns->entity[j].span, "the definition of ",
+				res_fail(r, &ns->entity[j].span, "the definition of ",
 				    cedar_sv(ns->entity[j].name),
 				    " illegally shadows the definition in the empty namespace",
 				    "rename one of them");
 		for (j = 0; j < ns->n_action; j++)
 			if (smap_get(&r->actions, cedar_intern(r->t, SV("Action")),
 			        ns->action[j].id) != NULL)
-				fail(r, &ns->action[j].span, "the definition of action ",
+				res_fail(r, &ns->action[j].span, "the definition of action ",
 				    cedar_sv(ns->action[j].id),
 				    " illegally shadows the definition in the empty namespace",
 				    "rename one of them");
 	}
-}
-
-/* ---- types --------------------------------------------------------------------------------- */
-
-static const struct cedar_type *resolve(
-    struct res *r, cedar_sym ns, const struct cedar_sty *s, size_t *size);
-
-static const struct cedar_type *resolve_common(struct res *r, struct common *c, size_t *size)
-{
-	if (c->state == C_OPEN) {
-		fail(r, &c->decl->span, "cycle in common type references containing type ",
-		    cedar_sv(c->decl->name), "", NULL);
-		return NULL;
-	}
-	if (c->state == C_NEW) {
-		c->state = C_OPEN;
-		c->type = resolve(r, c->ns, c->decl->type, &c->size);
-		c->state = C_DONE;
-	}
-	*size += c->size;
-	return c->type;
-}
-
-static const struct cedar_type *entity_type(struct res *r, const struct cedar_entity_type *e)
-{
-	struct cedar_type *ty = ARENA_NEW(r->a, struct cedar_type);
-
-	if (ty == NULL)
-		return nomem(r);
-	ty->kind = CEDAR_TY_ENTITY;
-	ty->ent = e;
-	return ty;
-}
-
-/* A declared name as it would be written: without its namespace when the word has none. */
-static sv as_written(cedar_sym name, sv word)
-{
-	sv s = cedar_sv(name);
-	ptrdiff_t i = sv_rfind(s, ':');
-
-	return i >= 0 && sv_find(word, ':') < 0 ? sv_sub(s, (size_t)i + 1, SIZE_MAX) : s;
-}
-
-static sv near_name(struct res *r, sv word)
-{
-	sv v[512];
-	size_t i, n = 0;
-
-	for (i = 0; i < r->etypes.n_slot && n < 256; i++)
-		if (r->etypes.slot[i].value != NULL)
-			v[n++] = as_written(r->etypes.slot[i].a, word);
-	for (i = 0; i < r->commons.n_slot && n < 500; i++)
-		if (r->commons.slot[i].value != NULL)
-			v[n++] = as_written(r->commons.slot[i].a, word);
-	for (i = 0; i < N_BUILTIN; i++)
-		v[n++] = sv_c(builtin_name[i]);
-	return cedar_nearest(word, v, n);
-}
-
-static void unknown(struct res *r, const struct cedar_span *at, const char *what, cedar_sym name)
-{
-	sv near = near_name(r, cedar_sv(name));
-	const char *hint =
-	    near.n != 0 ? arena_printf(r->a, "did you mean `" SV_FMT "`?", SV_ARG(near)) : NULL;
-
-	fail(r, at, what, cedar_sv(name), "", hint);
-}
-
-/* The two whole names a written one can mean; the second NULL when there is one only. */
-static bool possible(struct res *r, cedar_sym ns, cedar_sym name, cedar_sym out[2])
-{
-	out[0] = name;
-	out[1] = NULL;
-	if (sv_find(cedar_sv(name), ':') >= 0 || ns == r->none)
-		return true;
-	out[0] = whole(r, ns, name);
-	out[1] = name;
-	return out[0] != NULL;
-}
-
-static const struct cedar_type *resolve_name(
-    struct res *r, cedar_sym ns, const struct cedar_sty *s, size_t *size)
-{
-	bool common = s->kind != CEDAR_STY_ENTITY, entity = s->kind != CEDAR_STY_COMMON;
-	const struct cedar_type *b;
-	cedar_sym n[2];
-	sv text = cedar_sv(s->name);
-	int i;
-
-	(*size)++;
-	if (!possible(r, ns, s->name, n))
-		return NULL;
-	for (i = 0; i < 2 && n[i] != NULL; i++) {
-		struct common *c = common ? smap_get(&r->commons, n[i], NULL) : NULL;
-		struct cedar_entity_type *e = entity ? smap_get(&r->etypes, n[i], NULL) : NULL;
-
-		if (c != NULL)
-			return resolve_common(r, c, size);
-		if (e != NULL)
-			return entity_type(r, e);
-	}
-	if (common) {
-		/* The short name of a primitive gives way to a declaration of that name in the
-		 * empty namespace. */
-		if (sv_starts(text, SV("__cedar::")))
-			text = sv_sub(text, 9, SIZE_MAX);
-		else if (smap_get(&r->etypes, s->name, NULL) != NULL)
-			text = SV("");
-		b = builtin(text);
-		if (b != NULL)
-			return b;
-	}
-	unknown(r, &s->span,
-	    s->kind == CEDAR_STY_ENTITY   ? "undeclared entity type: "
-	    : s->kind == CEDAR_STY_COMMON ? "undeclared common type: "
-	                                  : "failed to resolve type: ",
-	    s->name);
-	return NULL;
-}
-
-static int by_attr(const void *a, const void *b)
-{
-	return sv_cmp(cedar_sv(((const struct cedar_attr *)a)->name),
-	    cedar_sv(((const struct cedar_attr *)b)->name));
-}
-
-static const struct cedar_type *resolve_record(
-    struct res *r, cedar_sym ns, const struct cedar_sty *s, size_t *size)
-{
-	struct cedar_type *ty = ARENA_NEW(r->a, struct cedar_type);
-	struct cedar_attr *v = ARENA_VEC(r->a, struct cedar_attr, s->n_attr);
-	bool good = true;
-	uint32_t i;
-
-	if (ty == NULL || v == NULL)
-		return nomem(r);
-	if (s->open) {
-		cedar_diag_add(r->ds, CEDAR_ERROR, "schema", NULL, "list the attributes",
-		    "records and entities with `additionalAttributes` are experimental and not "
-		    "supported");
-		r->failed = true;
-	}
-	for (i = 0; i < s->n_attr; i++) {
-		v[i].name = s->attr[i].name;
-		v[i].required = s->attr[i].required;
-		v[i].type = resolve(r, ns, s->attr[i].type, size);
-		if (v[i].type == NULL)
-			good = false;
-	}
-	cedar_sort(v, s->n_attr, sizeof(*v), by_attr);
-	ty->kind = CEDAR_TY_RECORD;
-	ty->attr = v;
-	ty->n_attr = s->n_attr;
-	return good ? ty : NULL;
-}
-
-static const struct cedar_type *resolve(
-    struct res *r, cedar_sym ns, const struct cedar_sty *s, size_t *size)
-{
-	const struct cedar_type *ty = NULL, *elem;
-	struct cedar_type *set;
-
-	(*size)++;
-	if (*size > CEDAR_SCHEMA_MAX_TYPE_NODES || ++r->depth > 4 * CEDAR_SCHEMA_MAX_DEPTH) {
-		if (!r->failed)
-			cedar_diag_add(r->ds, CEDAR_ERROR, "limit", NULL, NULL,
-			    "the types of the schema are too large or too deep");
-		r->failed = true;
-		return NULL;
-	}
-	switch (s->kind) {
-	case CEDAR_STY_NAME:
-	case CEDAR_STY_ENTITY:
-	case CEDAR_STY_COMMON:
-		ty = resolve_name(r, ns, s, size);
-		break;
-	case CEDAR_STY_PRIM:
-		ty = builtin(cedar_sv(s->name));
-		if (ty == NULL)
-			fail(r, &s->span, "unknown extension type ", cedar_sv(s->name), "", NULL);
-		break;
-	case CEDAR_STY_SET:
-		elem = resolve(r, ns, s->elem, size);
-		if (elem == NULL)
-			break;
-		set = ARENA_NEW(r->a, struct cedar_type);
-		if (set == NULL)
-			return nomem(r);
-		set->kind = CEDAR_TY_SET;
-		set->elem = elem;
-		ty = set;
-		break;
-	case CEDAR_STY_RECORD:
-		ty = resolve_record(r, ns, s, size);
-		break;
-	}
-	r->depth--;
-	return ty;
-}
-
-/* A shape or context: a record, or what names one. */
-static const struct cedar_type *resolve_shape(
-    struct res *r, cedar_sym ns, const struct cedar_sty *s, const struct cedar_span *at)
-{
-	static const struct cedar_type empty = { .kind = CEDAR_TY_RECORD };
-	const struct cedar_type *ty;
-	size_t size = 0;
-
-	r->depth = 0;
-	if (s == NULL)
-		return &empty;
-	ty = resolve(r, ns, s, &size);
-	if (ty != NULL && ty->kind != CEDAR_TY_RECORD) {
-		cedar_diag_add(r->ds, CEDAR_ERROR, "schema", at->line != 0 ? at : NULL, NULL,
-		    "entity type `shape` or action `context` must be a record type");
-		r->failed = true;
-		return NULL;
-	}
-	return ty;
 }
 
 /* ---- entity types and actions -------------------------------------------------------------- */
@@ -454,16 +164,16 @@ static bool etype_list(struct res *r, cedar_sym ns, const cedar_sym *name, uint3
 	cedar_sym can[2];
 
 	if (v == NULL)
-		return nomem(r) != NULL;
+		return res_nomem(r) != NULL;
 	for (i = 0; i < n; i++) {
 		struct cedar_entity_type *e = NULL;
 
-		if (!possible(r, ns, name[i], can))
+		if (!res_possible(r, ns, name[i], can))
 			return false;
 		for (j = 0; j < 2 && e == NULL && can[j] != NULL; j++)
 			e = smap_get(&r->etypes, can[j], NULL);
 		if (e == NULL) {
-			unknown(r, at, "undeclared entity type: ", name[i]);
+			res_unknown(r, at, "undeclared entity type: ", name[i]);
 			continue;
 		}
 		for (j = 0; j < m && j < 1024; j++)
@@ -479,23 +189,23 @@ static bool etype_list(struct res *r, cedar_sym ns, const cedar_sym *name, uint3
 
 static void fill_entity(struct res *r, cedar_sym ns, const struct cedar_sentity *d)
 {
-	cedar_sym n = whole(r, ns, d->name);
+	cedar_sym n = res_whole(r, ns, d->name);
 	struct cedar_entity_type *e = n != NULL ? smap_get(&r->etypes, n, NULL) : NULL;
 	size_t size = 0;
 
 	if (e == NULL || e->decl != d)
 		return;
-	e->shape = resolve_shape(r, ns, d->shape, &d->span);
+	e->shape = res_shape(r, ns, d->shape, &d->span);
 	if (d->tags != NULL) {
 		r->depth = 0;
-		e->tags = resolve(r, ns, d->tags, &size);
+		e->tags = res_type(r, ns, d->tags, &size);
 	}
 	if (etype_list(r, ns, d->parent, d->n_parent, &d->span, &e->parent, &e->n_parent)) {
 		uint32_t i;
 
 		for (i = 0; i < e->n_parent; i++)
 			if (e->parent[i]->is_action)
-				fail(r, &d->span,
+				res_fail(r, &d->span,
 				    "an entity cannot be a member of the action type ",
 				    cedar_sv(e->parent[i]->name), "", NULL);
 	}
@@ -508,8 +218,8 @@ static struct cedar_action *find_parent(
 	struct cedar_action *x = NULL;
 	int i;
 
-	if (type == NULL || !possible(r, ns, type, can))
-		return nomem(r);
+	if (type == NULL || !res_possible(r, ns, type, can))
+		return res_nomem(r);
 	for (i = 0; i < 2 && x == NULL && can[i] != NULL; i++)
 		x = smap_get(&r->actions, can[i], ref->id);
 	return x;
@@ -518,25 +228,25 @@ static struct cedar_action *find_parent(
 static void fill_action(struct res *r, cedar_sym ns, const struct cedar_saction *d)
 {
 	cedar_sym word = cedar_intern(r->t, SV("Action")),
-	          type = word != NULL ? whole(r, ns, word) : NULL;
+	          type = word != NULL ? res_whole(r, ns, word) : NULL;
 	struct cedar_action *x = type != NULL ? smap_get(&r->actions, type, d->id) : NULL;
 	uint32_t i;
 
 	if (x == NULL || x->decl != d)
 		return;
-	x->context = resolve_shape(r, ns, d->context, &d->span);
+	x->context = res_shape(r, ns, d->context, &d->span);
 	etype_list(r, ns, d->principal, d->n_principal, &d->span, &x->principal, &x->n_principal);
 	etype_list(r, ns, d->resource, d->n_resource, &d->span, &x->resource, &x->n_resource);
 	x->parent = ARENA_VEC(r->a, const struct cedar_action *, d->n_parent);
 	if (x->parent == NULL) {
-		nomem(r);
+		res_nomem(r);
 		return;
 	}
 	for (i = 0; i < d->n_parent; i++) {
 		const struct cedar_action *up = find_parent(r, ns, &d->parent[i]);
 
 		if (up == NULL)
-			fail(r, &d->span, "undeclared action: ", cedar_sv(d->parent[i].id), "",
+			res_fail(r, &d->span, "undeclared action: ", cedar_sv(d->parent[i].id), "",
 			    NULL);
 		else
 			x->parent[x->n_parent++] = up;
@@ -598,7 +308,7 @@ static const void **closure(
 				continue;
 			v = schema_room(r->a, v, n, &cap, sizeof(*v));
 			if (fresh < 0 || v == NULL || ++r->links > MAX_UP_ALL)
-				return nomem(r);
+				return res_nomem(r);
 			v[n++] = at.up[k];
 		}
 		if (i == n)
@@ -636,7 +346,7 @@ static void collect(struct res *r)
 	s->etype = ARENA_VEC(r->a, struct cedar_entity_type *, r->etypes.n);
 	s->action = ARENA_VEC(r->a, struct cedar_action *, r->actions.n);
 	if (s->etype == NULL || s->action == NULL) {
-		nomem(r);
+		res_nomem(r);
 		return;
 	}
 	for (i = 0; i < r->etypes.n_slot; i++)
@@ -664,7 +374,7 @@ static void close_etypes(struct res *r)
 		x->ancestor = (const struct cedar_action **)closure(
 		    r, x, action_step, &x->n_ancestor, &cycle);
 		if (cycle)
-			fail(r, &x->decl->span, "action ", cedar_sv(x->uid.id),
+			res_fail(r, &x->decl->span, "action ", cedar_sv(x->uid.id),
 			    " is a member of itself", NULL);
 	}
 	for (i = 0; i < s->n_etype; i++) {
@@ -693,7 +403,7 @@ static void close_etypes(struct res *r)
 					continue;
 				v = schema_room(r->a, v, n, &cap, sizeof(*v));
 				if (v == NULL) {
-					nomem(r);
+					res_nomem(r);
 					return;
 				}
 				v[n++] = up;
@@ -722,13 +432,13 @@ static void action_store(struct res *r)
 		};
 
 		if (up == NULL) {
-			nomem(r);
+			res_nomem(r);
 			return;
 		}
 		for (k = 0; k < x->n_parent; k++)
 			up[k] = x->parent[k]->uid;
 		if (cedar_entities_add(&s->actions, &d, &err) < 0) {
-			nomem(r);
+			res_nomem(r);
 			return;
 		}
 	}
@@ -764,13 +474,13 @@ static void fill_all(struct res *r)
 
 		/* Also those nobody uses. */
 		for (j = 0; j < ns->n_common; j++) {
-			cedar_sym n = whole(r, ns->name, ns->common[j].name);
+			cedar_sym n = res_whole(r, ns->name, ns->common[j].name);
 			struct common *c = n != NULL ? smap_get(&r->commons, n, NULL) : NULL;
 
 			r->depth = 0;
 			size = 0;
 			if (c != NULL)
-				(void)resolve_common(r, c, &size); /* a failure is told already */
+				(void)res_common(r, c, &size); /* a failure is told already */
 		}
 		for (j = 0; j < ns->n_entity; j++)
 			fill_entity(r, ns->name, &ns->entity[j]);
@@ -787,7 +497,7 @@ struct cedar_schema *cedar_schema_resolve(struct cedar_syms *t, struct arena *a,
 	r.out = ARENA_NEW(a, struct cedar_schema);
 	r.none = cedar_intern(t, SV(""));
 	if (r.out == NULL || r.none == NULL) {
-		nomem(&r);
+		res_nomem(&r);
 	} else {
 		r.out->t = t;
 		r.out->src = src;
