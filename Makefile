@@ -74,6 +74,7 @@ format:
 	@git ls-files '*.c' '*.h' | xargs clang-format -i
 format-check:
 	@git ls-files '*.c' '*.h' | xargs clang-format --dry-run --Werror
+	@git ls-files '*.c' '*.h' | xargs tools/width
 
 ## make lint        clang-tidy with the checks of .clang-tidy
 lint: build

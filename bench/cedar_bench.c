@@ -1,10 +1,11 @@
 /* Stateless decisions and reading: nanoseconds for one decision with 10 to 10,000 policies
  * (selective: each names a value of its own; broad: all meet the request), megabytes a second for
- * parsing and validating policies and schemas. Prints rows of the table that bench/language.sh
- * puts together; with --json one object a row, so that cedar_bench.mjs can put the reference
+ * parsing and validating policies and schemas. Prints rows of the table that bench/language.sh puts
+ * together; with --json one object a row, so that cedar_bench.mjs can put the reference
  * implementation beside it, and with --cases the inputs of those rows.
  *
- * Every figure is the best of several batches: what the code can do, not what else ran meanwhile. */
+ * Every figure is the best of several batches: what the code can do, not what else ran
+ * meanwhile. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

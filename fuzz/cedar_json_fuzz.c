@@ -1,6 +1,6 @@
-/* Values, entities, requests and policies in JSON, without a schema and with one (whose types allow shorter forms): a value
- * that is read is written and read again as the same; what conforms to the schema is decided; policies are printed as text
- * that parses. */
+/* Values, entities, requests and policies in JSON, without a schema and with one (whose types allow
+ * shorter forms): a value that is read is written and read again as the same; what conforms to the
+ * schema is decided; policies are printed as text that parses. */
 #include <stdlib.h>
 
 #include "cedar/json.h"

@@ -1,5 +1,6 @@
-/* Policy sources in both grammars (by the parity of the size, so that any policy file is a seed): what parses is printed
- * and parses again to the same text, from its JSON too; formatting it twice is formatting it once. */
+/* Policy sources in both grammars (by the parity of the size, so that any policy file is a seed):
+ * what parses is printed and parses again to the same text, from its JSON too; formatting it twice
+ * is formatting it once. */
 #include <stdlib.h>
 
 #include "cedar/eval.h"
@@ -63,8 +64,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *d, size_t n)
 			CHECK(cedar_format(t, &a, buf_sv(&once), &o, 60, &twice, &ds) == 0);
 			CHECK(sv_eq(buf_sv(&once), buf_sv(&twice)));
 		} else {
-			/* For want of room; or, with raw blocks (temporal conditions, definitions), because their text
-			 * is no Dogwood at all: the formatter then leaves the file alone and says so. */
+			/* For want of room; or, with raw blocks (temporal conditions, definitions),
+			 * because their text is no Dogwood at all: the formatter then leaves the
+			 * file alone and says so. */
 			CHECK(o.dogwood || sv_eq(sv_c(ds.d[ds.n - 1].code), SV("limit")));
 		}
 	} else if (n != 0) {

@@ -1,4 +1,5 @@
-/* Schemas in both syntaxes (JSON begins with a brace): what is read is written in both and means the same there. */
+/* Schemas in both syntaxes (JSON begins with a brace): what is read is written in both and means
+ * the same there. */
 #include <stdlib.h>
 
 #include "cedar/schema.h"
@@ -22,7 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *d, size_t n)
 		cedar_schema_put_json(&b, s->src);
 		r = buf_ok(&b) ? cedar_schema_load(t, &a, buf_sv(&b), true, &ds) : s;
 		CHECK(r != NULL && r->n_etype == s->n_etype && r->n_action == s->n_action);
-		/* Not every JSON schema has a text: a type that is only an entity's may bear a common type's name. */
+		/* Not every JSON schema has a text: a type that is only an entity's may bear a
+		 * common type's name. */
 		buf_clear(&b);
 		cedar_schema_put(&b, s->src);
 		r = buf_ok(&b) ? cedar_schema_load(t, &a, buf_sv(&b), false, &ds) : s;

@@ -1,4 +1,5 @@
-/* Whole box.toml files through the parse stage. Nothing but the (fixed) home is looked up in the file system. */
+/* Whole box.toml files through the parse stage. Nothing but the (fixed) home is looked up in the
+ * file system. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,7 @@
-/* Policy text with temporal blocks and macros: parse, expand, check, plan, print, without a schema and with one. What the
- * formatter takes, it takes again and leaves as it is; a source that loads still does, with the same rules. Then a short
- * history is stepped through it: keyed states and the general evaluator decide the same. */
+/* Policy text with temporal blocks and macros: parse, expand, check, plan, print, without a schema
+ * and with one. What the formatter takes, it takes again and leaves as it is; a source that loads
+ * still does, with the same rules. Then a short history is stepped through it: keyed states and the
+ * general evaluator decide the same. */
 #include <stdlib.h>
 
 #include "dogwood/box_checks.h"

@@ -1,5 +1,5 @@
-/* Declarations of information providers, and a policy that calls what they may declare. A set that loads prints and
- * decides; a host that answers nonsense denies. */
+/* Declarations of information providers, and a policy that calls what they may declare. A set that
+ * loads prints and decides; a host that answers nonsense denies. */
 #include <stdlib.h>
 
 #include "dogwood/decide.h"
@@ -37,7 +37,8 @@ static void decide(const struct dw_set *s)
 	dw_scratch_free(sc);
 }
 
-/* The input: declarations, a line with "--", the policy. Without the line the declarations alone. */
+/* The input: declarations, a line with "--", the policy. Without the line the declarations
+ * alone. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,4 +1,5 @@
-/* Frames of a box-gateway that was taken over, into the monitor: a secret must only ever answer a request that its route covers. */
+/* Frames of a box-gateway that was taken over, into the monitor: a secret must only ever answer a
+ * request that its route covers. */
 #include "monitor/egress.c"
 
 #include "monitor_rig.h"

@@ -1,4 +1,5 @@
-/* Frames as a hostile peer would send them: raw bytes on the socket, received and dispatched through a table. */
+/* Frames as a hostile peer would send them: raw bytes on the socket, received and dispatched
+ * through a table. */
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>

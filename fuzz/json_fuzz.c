@@ -1,4 +1,5 @@
-/* The JSON reader: any bytes end in a tree or an error; what was accepted stays within the limits. */
+/* The JSON reader: any bytes end in a tree or an error; what was accepted stays within the
+ * limits. */
 #include <stddef.h>
 #include <stdint.h>
 

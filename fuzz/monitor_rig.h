@@ -1,5 +1,6 @@
-/* A monitor without processes, for fuzzing its request tables: memory engine, an open policy, a plan with one agent and one tool, records to /dev/null. Frames of the input go in
- * through a socket pair; whatever they ask for, no program can be started (program_dir does not exist). */
+/* A monitor without processes, for fuzzing its request tables: memory engine, an open policy, a
+ * plan with one agent and one tool, records to /dev/null. Frames of the input go in through a
+ * socket pair; whatever they ask for, no program can be started (program_dir does not exist). */
 #pragma once
 
 #include <stdint.h>
@@ -95,7 +96,8 @@ static inline struct rig *rig_get(void)
 	return &r;
 }
 
-/* Cut the input into frames (u16 type, u16 length, bytes) and send them, one turn of the loop after each. Answers are read and dropped. */
+/* Cut the input into frames (u16 type, u16 length, bytes) and send them, one turn of the loop after
+ * each. Answers are read and dropped. */
 static inline void rig_feed(struct rig *r, int fd, const uint8_t *data, size_t size)
 {
 	struct rd in = rd_of(data, size);

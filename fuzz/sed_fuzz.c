@@ -1,4 +1,5 @@
-/* sed scripts: any text ends in commands or a message. Patterns are compiled too; nothing is run and no file is opened (the sandbox refuses file names). */
+/* sed scripts: any text ends in commands or a message. Patterns are compiled too; nothing is run
+ * and no file is opened (the sandbox refuses file names). */
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>

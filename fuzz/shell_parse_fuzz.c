@@ -1,4 +1,5 @@
-/* The shell's parser: any bytes end in trees or an error within its limits, and what a tree unparses to is parsed again. */
+/* The shell's parser: any bytes end in trees or an error within its limits, and what a tree
+ * unparses to is parsed again. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,4 +1,5 @@
-/* Shell patterns: pattern and text, separated by a newline, end in an answer within the step budget. */
+/* Shell patterns: pattern and text, separated by a newline, end in an answer within the step
+ * budget. */
 #include <stddef.h>
 #include <stdint.h>
 

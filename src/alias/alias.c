@@ -1,6 +1,6 @@
-/* box-alias: what `sh`, `bash` and `zsh` are inside the agent's sandbox. It hands its descriptors, working directory, environment and command text to
- * the monitor and waits for the status. Static, holds nothing, decides nothing: whatever it could do, its caller could do
- * without it.
+/* box-alias: what `sh`, `bash` and `zsh` are inside the agent's sandbox. It hands its descriptors,
+ * working directory, environment and command text to the monitor and waits for the status. Static,
+ * holds nothing, decides nothing: whatever it could do, its caller could do without it.
  *
  * See proto.h for the frames. Exit status: the command's; 125 when the box cannot serve. */
 #include "alias/proto.h"
@@ -24,7 +24,8 @@
 
 #define STATUS_BOX 125
 
-/* A script that only the box can open. $0 is its name; one without a slash is in the working directory. */
+/* A script that only the box can open. $0 is its name; one without a slash is in the working
+ * directory. */
 static const char by_shell[] = "case $0 in */*) . \"$0\" ;; *) . \"./$0\" ;; esac";
 
 extern char **environ;
@@ -118,9 +119,8 @@ static int send_command(int fd, const char *name, const struct alias_args *a, st
 		script = open(a->script, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 		if (script >= 0)
 			fds[n++] = script;
-		else if (errno == ENOENT || errno == EACCES)
-			text =
-			    by_shell; /* not in this sandbox's view; perhaps the policy lets the shell read it */
+		else if (errno == ENOENT || errno == EACCES) /* perhaps the policy lets the shell */
+			text = by_shell;
 		else
 			return box_fail(err, BOX_ESYS, errno, "%s", a->script);
 	}
@@ -139,7 +139,8 @@ static int send_command(int fd, const char *name, const struct alias_args *a, st
 	return ipc_send(fd, ALIAS_RUN, 0, NULL, fds, n, err);
 }
 
-/* End the way a shell that was interrupted ends: by the signal itself, so that the caller sees WIFSIGNALED. */
+/* End the way a shell that was interrupted ends: by the signal itself, so that the caller sees
+ * WIFSIGNALED. */
 static int die_by(int sig)
 {
 	sigset_t set;

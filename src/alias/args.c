@@ -1,4 +1,5 @@
-/* The command line of an alias. See args.h; POSIX sh "OPTIONS", and bash's long options that harnesses pass. */
+/* The command line of an alias. See args.h; POSIX sh "OPTIONS", and bash's long options that
+ * harnesses pass. */
 #include "alias/args.h"
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
-/* The command line of an alias: the part of sh, bash and zsh's options that callers use to run a command or a script. */
+/* The command line of an alias: the part of sh, bash and zsh's options that callers use to run a
+ * command or a script. */
 #pragma once
 
 #include <stdint.h>
@@ -15,5 +16,6 @@ struct alias_args {
 
 extern const char alias_usage[];
 
-/* Parse argv. Pointers borrow from argv. -1 with a message for an option that this box's shell does not have. */
+/* Parse argv. Pointers borrow from argv. -1 with a message for an option that this box's shell does
+ * not have. */
 int alias_parse(int argc, char *const *argv, struct alias_args *a, struct box_err *err);

@@ -1,6 +1,7 @@
-/* buf: a growing byte buffer with a hard maximum. Reaching the maximum, or having no memory, is sticky: every later
- * put is ignored and buf_ok() is false, so a writer checks once at the end. Integers are big-endian on the wire.
- * rd.h is the reading side. Zeroed on free, since some buffers hold secrets. */
+/* buf: a growing byte buffer with a hard maximum. Reaching the maximum, or having no memory, is
+ * sticky: every later put is ignored and buf_ok() is false, so a writer checks once at the end.
+ * Integers are big-endian on the wire. rd.h is the reading side. Zeroed on free, since some buffers
+ * hold secrets. */
 #pragma once
 
 #include <stdarg.h>
@@ -45,14 +46,16 @@ void buf_put_u64(struct buf *b, uint64_t v);
 /* u32 length, then the bytes: what rd_str reads. */
 void buf_put_str(struct buf *b, sv s);
 void buf_putf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Text from outside, made safe for one terminal line: control bytes, DEL, bytes that are not UTF-8, C1 and bidi controls become
- * \n, \t, \xHH or \u{HHHH}; a backslash is doubled. */
+/* Text from outside, made safe for one terminal line: control bytes, DEL, bytes that are not UTF-8,
+ * C1 and bidi controls become \n, \t, \xHH or \u{HHHH}; a backslash is doubled. */
 void buf_put_escaped(struct buf *b, sv s);
-/* The same with backslashes as they are: for showing source text to people, not for text that is read back. */
+/* The same with backslashes as they are: for showing source text to people, not for text that is
+ * read back. */
 void buf_put_visible(struct buf *b, sv s);
 /* A code point in UTF-8 (utf8_put). */
 void buf_put_utf8(struct buf *b, uint32_t cp);
-/* One word of a shell command line: as it is when no character of it is special, else in single quotes (POSIX 2.2.2). */
+/* One word of a shell command line: as it is when no character of it is special, else in single
+ * quotes (POSIX 2.2.2). */
 void buf_put_shell_word(struct buf *b, sv s);
 /* A JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
 void buf_put_json(struct buf *b, sv s);

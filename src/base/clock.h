@@ -1,4 +1,5 @@
-/* Clocks, injected: code that needs the time takes a `struct clock`, so that tests decide what time it is and never sleep. */
+/* Clocks, injected: code that needs the time takes a `struct clock`, so that tests decide what time
+ * it is and never sleep. */
 #pragma once
 
 #include <stdint.h>

@@ -1,6 +1,7 @@
-/* Errors are values with context. A function that can fail takes a last argument `struct box_err *err`
- * and returns -1 (or NULL); on success *err is untouched. The lowest function names the object (path, host,
- * key, line and column), each layer above adds at most one phrase. Reporting never allocates. */
+/* Errors are values with context. A function that can fail takes a last argument `struct box_err
+ * *err` and returns -1 (or NULL); on success *err is untouched. The lowest function names the
+ * object (path, host, key, line and column), each layer above adds at most one phrase. Reporting
+ * never allocates. */
 #pragma once
 
 #include <stdarg.h>
@@ -25,8 +26,8 @@ struct box_err {
 	char msg[BOX_ERR_MSG_MAX]; /* NUL-terminated, UTF-8, one line unless said otherwise */
 };
 
-/* Fill *err (which may be NULL) and return -1, so that a failure path is one statement. With sys != 0
- * the text gets ": <strerror>" appended. A message that does not fit is cut and ends in "...". */
+/* Fill *err (which may be NULL) and return -1, so that a failure path is one statement. With sys !=
+ * 0 the text gets ": <strerror>" appended. A message that does not fit is cut and ends in "...". */
 int box_fail(struct box_err *err, enum box_code code, int sys, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 int box_vfail(struct box_err *err, enum box_code code, int sys, const char *fmt, va_list ap)

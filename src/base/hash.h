@@ -1,5 +1,6 @@
-/* Hashes. SipHash-2-4 with a random key for tables that hold names from outside (no crafted collisions); CRC-32C for torn-record detection. SHA-256 is OpenSSL's, used
- * where a digest must withstand an adversary. */
+/* Hashes. SipHash-2-4 with a random key for tables that hold names from outside (no crafted
+ * collisions); CRC-32C for torn-record detection. SHA-256 is OpenSSL's, used where a digest must
+ * withstand an adversary. */
 #pragma once
 
 #include <stddef.h>
@@ -10,7 +11,8 @@
 struct sip_key {
 	uint64_t k0, k1;
 };
-/* A key from getrandom(2). Fails only when the kernel has no randomness: then it aborts, as nothing can go on. */
+/* A key from getrandom(2). Fails only when the kernel has no randomness: then it aborts, as nothing
+ * can go on. */
 struct sip_key sip_key_random(void);
 /* SipHash-2-4 (Aumasson and Bernstein 2012). */
 uint64_t sip_hash(struct sip_key k, sv s);

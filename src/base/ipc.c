@@ -36,8 +36,9 @@ int ipc_msg_take_fd(struct ipc_msg *m, size_t i)
 
 int ipc_prepare(int fd, struct box_err *err)
 {
-	/* Twice the largest frame; the kernel doubles the value again for its own overhead. The limit of an
-	 * unprivileged process (net.core.wmem_max, 212992 by default) is enough for one frame. */
+	/* Twice the largest frame; the kernel doubles the value again for its own overhead. The
+	 * limit of an unprivileged process (net.core.wmem_max, 212992 by default) is enough for one
+	 * frame. */
 	int size = (int)(2 * IPC_BODY_MAX);
 
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) != 0)

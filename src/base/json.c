@@ -1,7 +1,8 @@
 /* The limits in front of jansson. See json.h. Hostile input.
  *
- * js_scan walks the bytes once without judging the grammar: it knows strings from structure, counts depth and values, and so bounds what jansson's
- * recursion and allocation can come to. Whatever it lets through, jansson still has to accept. */
+ * js_scan walks the bytes once without judging the grammar: it knows strings from structure, counts
+ * depth and values, and so bounds what jansson's recursion and allocation can come to. Whatever it
+ * lets through, jansson still has to accept. */
 #include "base/json.h"
 
 #include "base/buf.h"
@@ -68,7 +69,8 @@ static int js_scan(sv text, struct js_limits lim, struct box_err *err)
 			step(&s);
 			values++;
 		} else if (c == '"') {
-			/* Keys count too: an upper bound is all that is needed, so the limit is doubled below. */
+			/* Keys count too: an upper bound is all that is needed, so the limit is
+			 * doubled below. */
 			skip_string(&s);
 			values++;
 		} else if (is_word(c)) {
@@ -125,7 +127,8 @@ json_t *js_parse(sv text, struct js_limits lim, struct box_err *err)
 	j = json_loadb(
 	    text.n != 0 ? text.p : "", text.n, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);
 	if (j == NULL) {
-		/* Before the first byte jansson says line -1. Its text may quote a piece of the input. */
+		/* Before the first byte jansson says line -1. Its text may quote a piece of the
+		 * input. */
 		struct scan at = { text, 0, je.line > 0 ? je.line : 1,
 			je.column > 0 ? je.column : 1 };
 		bool nomem = json_error_code(&je) == json_error_out_of_memory;

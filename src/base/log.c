@@ -1,4 +1,5 @@
-/* Diagnostics on stderr. See log.h. Each line is one write(2), so that lines of several processes do not mix. */
+/* Diagnostics on stderr. See log.h. Each line is one write(2), so that lines of several processes
+ * do not mix. */
 #include "base/log.h"
 
 #include <stdarg.h>

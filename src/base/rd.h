@@ -1,5 +1,6 @@
-/* rd: read fixed fields out of bytes from outside. The error is sticky: read everything, then ask rd_done() once.
- * Integers are big-endian (buf.h writes them). Views borrow from the storage under the reader. */
+/* rd: read fixed fields out of bytes from outside. The error is sticky: read everything, then ask
+ * rd_done() once. Integers are big-endian (buf.h writes them). Views borrow from the storage under
+ * the reader. */
 #pragma once
 
 #include <stdbool.h>

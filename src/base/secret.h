@@ -1,5 +1,5 @@
-/* secret: a value that must not leak. Own pages: locked (best effort within RLIMIT_MEMLOCK), left out of core dumps and of forked children, zeroed on free. There is no
- * printing function. */
+/* secret: a value that must not leak. Own pages: locked (best effort within RLIMIT_MEMLOCK), left
+ * out of core dumps and of forked children, zeroed on free. There is no printing function. */
 #pragma once
 
 #include "base/err.h"

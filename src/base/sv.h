@@ -21,7 +21,8 @@ typedef struct sv {
 	{                                                                                          \
 		"" lit, sizeof(lit) - 1                                                            \
 	}
-/* printf("%.*s", SV_ARG(v)): only for text of our own; hostile text goes through buf_put_escaped. */
+/* printf("%.*s", SV_ARG(v)): only for text of our own; hostile text goes through
+ * buf_put_escaped. */
 #define SV_FMT    "%.*s"
 #define SV_ARG(s) (int)((s).n > INT32_MAX ? INT32_MAX : (s).n), ((s).p != NULL ? (s).p : "")
 
@@ -103,8 +104,9 @@ bool sv_is_utf8(sv s);
  * What is beyond U+10FFFF becomes U+FFFD. */
 size_t utf8_put(char *out, uint32_t cp);
 
-/* Parse a whole number that is all of s: optional '-' (only if min < 0), then digits of base (2 to 36),
- * no blanks, no '+'. False when it is malformed or outside [min, max]; *out is then untouched. */
+/* Parse a whole number that is all of s: optional '-' (only if min < 0), then digits of base (2 to
+ * 36), no blanks, no '+'. False when it is malformed or outside [min, max]; *out is then
+ * untouched. */
 bool sv_to_i64(sv s, int base, int64_t min, int64_t max, int64_t *out);
 /* The same for unsigned numbers; no sign at all. */
 bool sv_to_u64(sv s, int base, uint64_t max, uint64_t *out);

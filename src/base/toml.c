@@ -1,4 +1,5 @@
-/* The structure of a TOML document: keys, headers, arrays, inline tables, and who may add to which table. See toml.h. Hostile input. */
+/* The structure of a TOML document: keys, headers, arrays, inline tables, and who may add to which
+ * table. See toml.h. Hostile input. */
 #include "base/toml_int.h"
 
 #include <stdarg.h>
@@ -7,7 +8,8 @@
 
 #include "base/ban.h"
 
-/* struct toml.state of a table: what made it, and so what may still add to it (TOML 1.0, "Table", "Inline Table", "Array of Tables"). */
+/* struct toml.state of a table: what made it, and so what may still add to it (TOML 1.0, "Table",
+ * "Inline Table", "Array of Tables"). */
 enum {
 	BY_HEADER_PARENT =
 	    1, /* only as a parent in [a.b]: a later [a] may define it, dotted keys may add to it */

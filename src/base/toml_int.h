@@ -19,7 +19,8 @@ struct toml_in {
 	struct arena *a;
 	struct box_err *err;
 	struct buf tmp; /* the string being decoded */
-	/* Every (table, key) seen: open addressing, a power of two, at most half full. A list alone would make the search for a duplicate quadratic. */
+	/* Every (table, key) seen: open addressing, a power of two, at most half full. A list alone
+	 * would make the search for a duplicate quadratic. */
 	struct toml_slot *slots;
 	size_t slots_cap, slots_n;
 	struct sip_key sip;
@@ -59,7 +60,8 @@ void toml_skip_ws(struct toml_in *in);
 /* Step over LF or CRLF. 1: done, 0: something else is here, -1: a bare CR. */
 int toml_newline(struct toml_in *in);
 
-/* A string of any of the four kinds at the cursor (on its first quote). allow_multi = false: keys, where the three-quote forms are errors. */
+/* A string of any of the four kinds at the cursor (on its first quote). allow_multi = false: keys,
+ * where the three-quote forms are errors. */
 int toml_read_string(struct toml_in *in, bool allow_multi, sv *out);
 /* A boolean, number, date or time at the cursor. */
 int toml_read_scalar(struct toml_in *in, struct toml *v);

@@ -1,7 +1,8 @@
-/* The scalars of TOML that are not strings: booleans, integers, floats, dates and times. See toml.h. Hostile input.
+/* The scalars of TOML that are not strings: booleans, integers, floats, dates and times. See
+ * toml.h. Hostile input.
  *
- * A scalar's text is cut out first (it ends where none of its characters can go on), then judged as a whole, so that "1__0" or "2024-13-01" is
- * refused as what it was meant to be. */
+ * A scalar's text is cut out first (it ends where none of its characters can go on), then judged as
+ * a whole, so that "1__0" or "2024-13-01" is refused as what it was meant to be. */
 #include "base/toml_int.h"
 
 #include <math.h>
@@ -100,7 +101,8 @@ static bool classify_date(sv s, enum toml_kind *kind)
 	return rest.n == 0 || good_offset(rest);
 }
 
-/* Digits of base with single underscores between them. Appends the digits to out; false when the form is wrong. */
+/* Digits of base with single underscores between them. Appends the digits to out; false when the
+ * form is wrong. */
 static bool take_digits(sv s, int base, struct buf *out)
 {
 	bool digit_before = false;

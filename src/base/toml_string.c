@@ -1,4 +1,5 @@
-/* The strings of TOML: basic, literal, and the multi-line form of each. See toml.h. Hostile input. */
+/* The strings of TOML: basic, literal, and the multi-line form of each. See toml.h. Hostile
+ * input. */
 #include "base/toml_int.h"
 
 #include <string.h>
@@ -30,7 +31,8 @@ static int read_unicode(struct toml_in *in, size_t digits, int line, int col)
 	return 0;
 }
 
-/* A backslash at the end of a line: it, the line's end and all white space after it vanish. 1: it was one. */
+/* A backslash at the end of a line: it, the line's end and all white space after it vanish. 1: it
+ * was one. */
 static int line_continuation(struct toml_in *in)
 {
 	size_t k = 0;

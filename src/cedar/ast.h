@@ -47,9 +47,11 @@ enum cedar_expr_kind {
 	CEDAR_E_IS,       /* arg[0] is name [ in arg[1] ]; n_arg is 1 or 2 */
 	CEDAR_E_SET,      /* arg[0..n) */
 	CEDAR_E_RECORD,   /* path[i] : arg[i] */
-	CEDAR_E_EXT, /* a function or method of an extension type: ext, arg[0..n), the receiver first */
+	/* a function or method of an extension type: ext, arg[0..n), the receiver first */
+	CEDAR_E_EXT,
 	CEDAR_E_LEAF, /* a foreign leaf: leaf */
-	CEDAR_E_CALL, /* name(arg…), name not of Cedar: a macro (one segment) or a provider (several) */
+	/* name(arg…), name not of Cedar: a macro (one segment) or a provider (several) */
+	CEDAR_E_CALL,
 	CEDAR_E_METHOD /* arg[0].name(arg[1]…), name not of Cedar: method of a provider */
 };
 

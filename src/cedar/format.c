@@ -244,7 +244,8 @@ static void put_remarks(struct fmt *f, const struct ftok *t, unsigned indent)
 	}
 }
 
-/* Go to a new line in front of token i. A comment that stood behind the token before stays there. */
+/* Go to a new line in front of token i. A comment that stood behind the token before stays
+ * there. */
 static void break_before(struct fmt *f, size_t i)
 {
 	struct ftok *t = &f->v[i];

@@ -43,8 +43,11 @@ enum cedar_tok_kind {
 	CEDAR_T_INT,
 	CEDAR_T_STRING, /* text has the quotes */
 	CEDAR_T_SIGIL,  /* ?name or $name, text with the sigil */
-	CEDAR_T_PUNCT, /* text is one of the operators: two bytes where they belong together (:: == != <= >= && ||) or one */
-	CEDAR_T_BAD /* a byte that starts no token, or an unclosed string: text runs to the end of the source */
+	/* text is one of the operators: two bytes where they belong together (:: == != <= >= &&
+	 * ||) or one */
+	CEDAR_T_PUNCT,
+	/* a byte that starts no token, or an unclosed string: text runs to the end of the source */
+	CEDAR_T_BAD
 };
 
 struct cedar_tok {

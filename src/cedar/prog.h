@@ -38,7 +38,8 @@ enum cedar_op {
 	OP_HAS_TAG,
 	OP_LIKE, /* pattern p[a] */
 	OP_IS,   /* type p[a] */
-	OP_IS_IN, /* top must be an entity; of type p[a]: keep it, else replace by false and jump to b */
+	/* top must be an entity; of type p[a]: keep it, else replace by false and jump to b */
+	OP_IS_IN,
 	OP_SET,    /* pop n, push the set */
 	OP_RECORD, /* pop n, push the record with keys p[a] (a vector) */
 	OP_EXT,    /* extension function n with a arguments */

@@ -1,4 +1,5 @@
-/* A resolution at work: shared by schema.c (declarations, hierarchies) and schema_types.c (types). */
+/* A resolution at work: shared by schema.c (declarations, hierarchies) and schema_types.c
+ * (types). */
 #pragma once
 
 #include "cedar/schema.h"

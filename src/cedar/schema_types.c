@@ -1,5 +1,5 @@
-/* Types as written to types: names looked up, common types replaced. See schema.h, spec 3.5. Hostile
- * input: common types may form cycles or grow exponentially, so both are checked. */
+/* Types as written to types: names looked up, common types replaced. See schema.h, spec 3.5.
+ * Hostile input: common types may form cycles or grow exponentially, so both are checked. */
 #include "cedar/schema_priv.h"
 #include "cedar/schema_res.h"
 #include "cedar/sort.h"

@@ -1,5 +1,5 @@
-/* box log: the decisions of a box as a table. Reads records.jsonl, which is the operator's own file; targets in it came from inside the box and are
- * printed escaped. */
+/* box log: the decisions of a box as a table. Reads records.jsonl, which is the operator's own
+ * file; targets in it came from inside the box and are printed escaped. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -22,7 +22,8 @@ struct options {
 	bool json, denied, all_runs;
 };
 
-/* Display width of UTF-8 text: its characters. Escaped text has no combining or control characters that matter here. */
+/* Display width of UTF-8 text: its characters. Escaped text has no combining or control characters
+ * that matter here. */
 static size_t width(sv s)
 {
 	size_t n = 0;

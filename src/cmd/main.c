@@ -110,7 +110,8 @@ static int fill_stdio(void)
 	return 0;
 }
 
-/* End without the libraries' own clean-up: everything of ours is closed, and the rest takes longer than a short run. */
+/* End without the libraries' own clean-up: everything of ours is closed, and the rest takes longer
+ * than a short run. */
 static int leave(int status)
 {
 	if (fflush(stdout) != 0 && status == 0)

@@ -23,7 +23,8 @@ struct record_rows {
 	size_t docs_n, docs_cap;
 };
 
-/* Read every decision of the file, or those of its last run. A line that is not a record of ours (agents' own telemetry) is passed over; a line that is not JSON, other than an unfinished
- * last one, is an error with its number. *rows is always safe to records_fini. */
+/* Read every decision of the file, or those of its last run. A line that is not a record of ours
+ * (agents' own telemetry) is passed over; a line that is not JSON, other than an unfinished last
+ * one, is an error with its number. *rows is always safe to records_fini. */
 int records_read(const char *path, bool last_run, struct record_rows *rows, struct box_err *err);
 void records_fini(struct record_rows *rows);

@@ -5,7 +5,8 @@ struct verb {
 	const char *name;
 	const char *summary; /* one line for `box --help` */
 	const char *help;    /* the whole text of `box NAME --help` */
-	/* argv[0] is the verb's name. Returns the exit status; 2 after a usage error it has reported. */
+	/* argv[0] is the verb's name. Returns the exit status; 2 after a usage error it has
+	 * reported. */
 	int (*run)(int argc, char **argv);
 };
 
@@ -16,8 +17,10 @@ int verb_usage(const struct verb *v, const char *fmt, ...) __attribute__((format
 /* The same for an argument that has no place: an option nobody knows, or a stray word (then hint
  * follows). */
 int verb_stray(const struct verb *v, const char *arg, const char *hint);
-/* Where the helpers are: next to the running executable, or in ../libexec/boxwood when installed; "" without /proc. Static storage. */
+/* Where the helpers are: next to the running executable, or in ../libexec/boxwood when installed;
+ * "" without /proc. Static storage. */
 const char *verb_program_dir(void);
 
-/* The value of an option "--name VALUE" or "--name=VALUE" at argv[*i]; *i moves on. NULL: argv[*i] is another argument, or the value is missing (*missing is then 1). */
+/* The value of an option "--name VALUE" or "--name=VALUE" at argv[*i]; *i moves on. NULL: argv[*i]
+ * is another argument, or the value is missing (*missing is then 1). */
 const char *verb_option(int argc, char **argv, int *i, const char *name, int *missing);

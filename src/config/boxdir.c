@@ -135,7 +135,8 @@ static int remove_tree(int dirfd, const char *name, int depth)
 	return r == 0 ? unlinkat(dirfd, name, AT_REMOVEDIR) : -1;
 }
 
-/* A first start was killed before its record was committed: nothing was decided, so it begins again. */
+/* A first start was killed before its record was committed: nothing was decided, so it begins
+ * again. */
 static int clear_staging(struct boxdir *b, struct box_err *err)
 {
 	bool bad = remove_tree(b->fd, "private", 0) != 0;
@@ -169,7 +170,8 @@ static int make_tree(struct boxdir *b, struct box_err *err)
 	if (getrandom(&r, sizeof(r), 0) != (ssize_t)sizeof(r))
 		return box_fail(err, BOX_ESYS, errno, "make a box id");
 	(void)snprintf(b->id, sizeof(b->id), "box-%016" PRIx64, r); /* exactly BOXDIR_ID_LEN */
-	/* 01700 marks the first start; private/ comes first, so that a kill at any point leaves it. */
+	/* 01700 marks the first start; private/ comes first, so that a kill at any point leaves
+	 * it. */
 	if (make_folder(b, b->fd, "private", 01700, err) != 0)
 		return -1;
 	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
@@ -496,7 +498,8 @@ static int store_record(struct boxdir *b, sv record, struct box_err *err)
 	struct stat old, now;
 	bool had = fstatat(b->private_fd, RECORD, &old, AT_SYMLINK_NOFOLLOW) == 0;
 
-	/* The marker names both inodes while the rename happens, so that a kill in between leaves a bound record. */
+	/* The marker names both inodes while the rename happens, so that a kill in between leaves a
+	 * bound record. */
 	if (write_private(b, NULL, RECORD_PENDING, 0600, record, &now, err) != 0 ||
 	    write_marker(b, had ? &old : NULL, &now, err) != 0)
 		return -1;

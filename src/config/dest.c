@@ -28,7 +28,8 @@ bool cfg_host(struct arena *a, sv text, sv *out, enum host_kind *kind)
 	return out->p != NULL;
 }
 
-/* An empty segment, "." or "..": the gateway's canonical paths have none, so a pattern with one would never match. */
+/* An empty segment, "." or "..": the gateway's canonical paths have none, so a pattern with one
+ * would never match. */
 static bool has_odd_segment(sv path)
 {
 	size_t from = 1;

@@ -1,10 +1,12 @@
-/* The startup report (box-config-and-policy 4.3, steps 2 and 5). Texts are matched by users and tests: see tests/unit/config/disclose_test.c. */
+/* The startup report (box-config-and-policy 4.3, steps 2 and 5). Texts are matched by users and
+ * tests: see tests/unit/config/disclose_test.c. */
 #include "config/disclose.h"
 
 #include "config/path.h"
 #include "base/ban.h"
 
-/* Control and non-ASCII characters as \u{..} (4.3 step 2). The path is UTF-8 or not; a stray byte is shown by its value. */
+/* Control and non-ASCII characters as \u{..} (4.3 step 2). The path is UTF-8 or not; a stray byte
+ * is shown by its value. */
 static void put_ascii(struct buf *out, sv s)
 {
 	while (s.n != 0) {
@@ -124,10 +126,9 @@ void disclose_process(const struct plan *p, const struct plan_process *proc,
 {
 	sv workspace = proc->workspace;
 
+	/* A tool without its own starts there, unless the shell stands elsewhere. */
 	if (workspace.n == 0 && p->agent != NULL)
-		workspace =
-		    p->agent
-		        ->workspace; /* where a tool without its own starts, unless the shell stands elsewhere */
+		workspace = p->agent->workspace;
 	buf_putf(out, "box: " SV_FMT " runs ", SV_ARG(proc->table));
 	buf_put_escaped(out, proc->program);
 	buf_put_c(out, " with no policy decision over these paths:\n");

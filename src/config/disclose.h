@@ -1,4 +1,5 @@
-/* disclose: the startup report of `box run`, blocks of 4.3 step 5: what each process may reach with no policy decision. */
+/* disclose: the startup report of `box run`, blocks of 4.3 step 5: what each process may reach with
+ * no policy decision. */
 #pragma once
 
 #include "base/buf.h"
@@ -12,6 +13,7 @@ struct disclose_minimum {
 	const char *path;
 	const char *note; /* "", "entry only", "loader directory: code maps and runs here" */
 };
-/* The block of one process; minimum comes from src/contain (contain_minimum). home and path are the HOME and PATH the process gets. */
+/* The block of one process; minimum comes from src/contain (contain_minimum). home and path are the
+ * HOME and PATH the process gets. */
 void disclose_process(const struct plan *p, const struct plan_process *proc,
     const struct disclose_minimum *minimum, size_t minimum_n, sv home, sv path, struct buf *out);

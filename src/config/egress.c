@@ -1,4 +1,5 @@
-/* [egress.<name>]: which secret is attached at which destinations (box-config-and-policy 1.7), in this build with env:// references in a header. */
+/* [egress.<name>]: which secret is attached at which destinations (box-config-and-policy 1.7), in
+ * this build with env:// references in a header. */
 #include "config/keys.h"
 
 #include <string.h>
@@ -136,7 +137,8 @@ static bool is_token(sv s)
 	return true;
 }
 
-/* Headers that frame a message or name its target: a secret there would change what the request is (RFC 9110 7.6.1, RFC 9112 6). */
+/* Headers that frame a message or name its target: a secret there would change what the request is
+ * (RFC 9110 7.6.1, RFC 9112 6). */
 static bool is_framing_header(sv s)
 {
 	static const char *const names[] = { "Host", "Content-Length", "Transfer-Encoding",
@@ -255,7 +257,8 @@ static int read_route(struct cfg *c, struct plan_route *r, const struct toml *t)
 	return read_phantom(c, r, secret, host);
 }
 
-/* One request has one secret, and one variable one placeholder. b is r itself for the destinations of one entry. */
+/* One request has one secret, and one variable one placeholder. b is r itself for the destinations
+ * of one entry. */
 static int check_pair(struct cfg *c, const struct plan_route *a, const struct plan_route *b)
 {
 	for (size_t i = 0; i < b->dests_n; i++) {

@@ -1,4 +1,5 @@
-/* The judge of the filesystem lists: existence, identity, kinds, floors, the box's own files, overlaps (box-config-and-policy 1.4, 1.5). */
+/* The judge of the filesystem lists: existence, identity, kinds, floors, the box's own files,
+ * overlaps (box-config-and-policy 1.4, 1.5). */
 #include "config/judge.h"
 
 #include <errno.h>
@@ -171,7 +172,8 @@ static bool is_denied(const struct plan_process *proc, sv path)
 	return false;
 }
 
-/* The box directory stays out of every grant; what encloses it must leave it out by a subtraction. */
+/* The box directory stays out of every grant; what encloses it must leave it out by a
+ * subtraction. */
 static int check_box_dir(struct cfg *c, const struct plan_process *proc, const struct plan_grant *g)
 {
 	sv spelled = c->p->box_dir, real = path_real(&c->p->arena, spelled);
@@ -229,8 +231,9 @@ static int check_denied(struct cfg *c, const struct plan_process *proc, const st
 	return 0;
 }
 
-/* box.toml and policy.dw are never read or written by what runs in the box. A grant that is the file is refused; so is a writable grant of its folder, where another
- * file could take the name, unless a `deny` entry stands before it. Everything else is subtracted below. */
+/* box.toml and policy.dw are never read or written by what runs in the box. A grant that is the
+ * file is refused; so is a writable grant of its folder, where another file could take the name,
+ * unless a `deny` entry stands before it. Everything else is subtracted below. */
 static int check_source(struct cfg *c, const struct plan_process *proc, const struct plan_grant *g,
     sv source, const char *kind)
 {
@@ -272,7 +275,8 @@ static int add_implied(struct cfg *c, struct plan_process *proc, sv path)
 	return 0;
 }
 
-/* Subtract the folder of an authority file from the grants that strictly enclose it, or the file alone from a grant that is that folder. */
+/* Subtract the folder of an authority file from the grants that strictly enclose it, or the file
+ * alone from a grant that is that folder. */
 static int subtract_source(struct cfg *c, struct plan_process *proc, sv source)
 {
 	size_t n = proc->grants_n;

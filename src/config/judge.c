@@ -1,4 +1,5 @@
-/* config_judge: everything about the plan that needs the file system, in the order of box-config-and-policy 1.10. And its repetition before each spawn. */
+/* config_judge: everything about the plan that needs the file system, in the order of
+ * box-config-and-policy 1.10. And its repetition before each spawn. */
 #include "config/judge.h"
 
 #include <errno.h>
@@ -11,7 +12,8 @@
 
 #define TRUST_MAX ((size_t)1 << 20)
 
-/* A workspace is an existing directory and not the home, by identity. *path becomes canonical. who: "the project this box belongs to". */
+/* A workspace is an existing directory and not the home, by identity. *path becomes canonical. who:
+ * "the project this box belongs to". */
 static int settle_workspace(struct cfg *c, struct plan_at at, const char *who, sv *path)
 {
 	struct stat st, home;
@@ -92,7 +94,8 @@ static int judge_box_dir(struct cfg *c)
 	return 0;
 }
 
-/* A declared HOME neither lies in the box directory nor encloses it, by spelling or by identity (1.6). */
+/* A declared HOME neither lies in the box directory nor encloses it, by spelling or by identity
+ * (1.6). */
 static int judge_home(struct cfg *c, const struct plan_process *proc)
 {
 	sv home = plan_env(proc, SV("HOME")), tidy, real, dirs[2];
@@ -169,7 +172,8 @@ static int judge_process(struct cfg *c, struct plan_process *proc)
 	return judge_program(c, proc);
 }
 
-/* The agent can write the file that a tool runs: a tool permit then covers what the agent wrote. Said once, at start. */
+/* The agent can write the file that a tool runs: a tool permit then covers what the agent wrote.
+ * Said once, at start. */
 static int warn_tool_program(struct cfg *c, const struct plan_process *tool)
 {
 	struct plan *p = c->p;

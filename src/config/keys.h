@@ -1,7 +1,9 @@
-/* keys: reading typed keys out of a TOML table, and refusing what is not known. Private to src/config.
+/* keys: reading typed keys out of a TOML table, and refusing what is not known. Private to
+ * src/config.
  *
- * Every refusal names file, line and column. Two shapes: what a TOML reader with a schema would say ("cannot parse config file FILE:L:C: …": wrong types,
- * unknown keys), and the rules of single keys ("FILE:L:C: …"). */
+ * Every refusal names file, line and column. Two shapes: what a TOML reader with a schema would say
+ * ("cannot parse config file FILE:L:C: …": wrong types, unknown keys), and the rules of single keys
+ * ("FILE:L:C: …"). */
 #pragma once
 
 #include "base/host.h"
@@ -54,7 +56,8 @@ int cfg_string(struct cfg *c, const struct toml *t, const char *key, sv *out, st
 int cfg_take(struct cfg *c, const struct toml *v, const char *name, sv *out);
 /* The known key closest to a wrong one, or NULL when none is close. */
 const char *cfg_nearest(sv wrong, const struct cfg_key *keys);
-/* Why a name of 1.1 (name, labels) is not one: text in the arena, or NULL when it is fine. max 0: any length. */
+/* Why a name of 1.1 (name, labels) is not one: text in the arena, or NULL when it is fine. max 0:
+ * any length. */
 const char *cfg_name_reason(struct arena *a, sv name, size_t max);
 
 /* process.c: [agent] and [tool.*]; the env table's rule for names is used for secrets too. */
@@ -69,5 +72,6 @@ int cfg_read_resolve(struct cfg *c, const struct toml *root);
 bool cfg_port(sv s, uint16_t *out);
 /* dest.c: parse one destination; on false *reason says why (static or in the arena). */
 bool cfg_dest_parse(struct arena *a, sv text, struct plan_dest *out, const char **reason);
-/* A host name or address for patterns and [resolve], canonical (base/host.h), brackets removed, in the arena. false: not one. */
+/* A host name or address for patterns and [resolve], canonical (base/host.h), brackets removed, in
+ * the arena. false: not one. */
 bool cfg_host(struct arena *a, sv text, sv *out, enum host_kind *kind);

@@ -1,4 +1,5 @@
-/* From the path on the command line to a parsed plan: source files, top-level keys (box-config-and-policy 1.1). See config.h. */
+/* From the path on the command line to a parsed plan: source files, top-level keys
+ * (box-config-and-policy 1.1). See config.h. */
 #include "config/config.h"
 
 #include <errno.h>
@@ -164,7 +165,8 @@ int config_parse(const struct config_input *in, sv text, struct plan *p, struct 
 	return p->config_text.p != NULL ? parse_text(&c, in, p->config_text) : cfg_nomem(&c);
 }
 
-/* Open an authority file: canonical, no final link, regular, one name (1.1). The path must be NUL-terminated. */
+/* Open an authority file: canonical, no final link, regular, one name (1.1). The path must be
+ * NUL-terminated. */
 static int open_source(const char *kind, sv path, struct stat *st, struct box_err *err)
 {
 	AUTO_FD fd = open(path.p, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);

@@ -7,11 +7,13 @@
 #include "base/buf.h"
 #include "base/sv.h"
 
-/* Is `inner` the same path as `outer` or below it? Both absolute, without "//", "." and trailing slashes. */
+/* Is `inner` the same path as `outer` or below it? Both absolute, without "//", "." and trailing
+ * slashes. */
 bool path_within(sv inner, sv outer);
 /* Below it, not the same. */
 bool path_below(sv inner, sv outer);
-/* The path without "//", "." and trailing slashes, NUL behind it. ".." is kept. .p NULL without memory. */
+/* The path without "//", "." and trailing slashes, NUL behind it. ".." is kept. .p NULL without
+ * memory. */
 sv path_tidy(struct arena *a, sv path);
 /* Does the path have a ".." component? */
 bool path_has_dotdot(sv path);

@@ -1,4 +1,5 @@
-/* [agent] and [tool.<label>]: the tables as written (box-config-and-policy 1.3, 1.4 spelling rules, 1.6). What needs the file system is judge.c's. */
+/* [agent] and [tool.<label>]: the tables as written (box-config-and-policy 1.3, 1.4 spelling rules,
+ * 1.6). What needs the file system is judge.c's. */
 #include "config/keys.h"
 
 #include <stdlib.h>
@@ -123,7 +124,8 @@ enum cfg_env_name cfg_env_name(sv name)
 	cfg_fail(                                                                                  \
 	    (c), (at), "invalid `" SV_FMT "` table: " fmt, SV_ARG((proc)->table), ##__VA_ARGS__)
 
-/* ${NAME} in a fixed argument. The three names of 1.3 stand for the telemetry collector, which this build does not have. */
+/* ${NAME} in a fixed argument. The three names of 1.3 stand for the telemetry collector, which this
+ * build does not have. */
 static int check_tokens(
     struct cfg *c, const struct plan_process *p, const struct toml *v, size_t i, sv arg)
 {

@@ -1,4 +1,5 @@
-/* Which file a `command` runs, and which interpreters its #! lines need (box-config-and-policy 1.3, box-design 6.2). */
+/* Which file a `command` runs, and which interpreters its #! lines need (box-config-and-policy 1.3,
+ * box-design 6.2). */
 #include "config/judge.h"
 
 #include <errno.h>
@@ -28,7 +29,8 @@ static bool is_program(sv path, struct stat *st)
 	       faccessat(AT_FDCWD, path.p, X_OK, AT_EACCESS) == 0;
 }
 
-/* Search a bare name on PATH. Relative elements, and those inside the box directory (its aliases), do not count. .p NULL: nowhere. */
+/* Search a bare name on PATH. Relative elements, and those inside the box directory (its aliases),
+ * do not count. .p NULL: nowhere. */
 static sv search_path(struct cfg *c, sv path_var, sv name)
 {
 	struct arena *a = &c->p->arena;
@@ -91,7 +93,8 @@ static sv env_target(sv args)
 	return (sv){ NULL, 0 };
 }
 
-/* The first line of a script: interpreter and the rest. 1: it is one, 0: it is not, -1: it cannot be read. */
+/* The first line of a script: interpreter and the rest. 1: it is one, 0: it is not, -1: it cannot
+ * be read. */
 static int read_shebang(struct cfg *c, const struct plan_process *p, sv path,
     char line[SHEBANG_MAX], sv *interp, sv *args)
 {

@@ -1,4 +1,5 @@
-/* [resolve]: "host:port" = "address:port". Ours: mirrors, split horizons, tests. Policy, records and the peer's certificate see the left side. */
+/* [resolve]: "host:port" = "address:port". Ours: mirrors, split horizons, tests. Policy, records
+ * and the peer's certificate see the left side. */
 #include "config/keys.h"
 
 #include "base/buf.h"

@@ -307,8 +307,8 @@ static int show_grant(struct build *b, const struct plan_grant *g)
 	return 0;
 }
 
-/* A shell that an `exec` entry grants is `sh` by its usual names too: they are links to it, and what
- * starts a shell (system(3), git, make) asks for those. */
+/* A shell that an `exec` entry grants is `sh` by its usual names too: they are links to it, and
+ * what starts a shell (system(3), git, make) asks for those. */
 static int show_shell(struct build *b)
 {
 	static const char *const names[] = { "/bin/sh", "/usr/bin/sh" };
@@ -517,8 +517,8 @@ static int build_program(struct build *b)
 }
 
 static const struct sandbox_limit default_limits[] = {
-	/* No core file, which may hold what the operator's tools then read; and, unlike 0, no core handler of the
-	 * host either (core(5); filter_guard.c keeps it so). */
+	/* No core file, which may hold what the operator's tools then read; and, unlike 0, no core
+	 * handler of the host either (core(5); filter_guard.c keeps it so). */
 	{ RLIMIT_CORE, 1, 1 }, { RLIMIT_NOFILE, 65536, 65536 },
 	{ RLIMIT_NPROC, 8192, 8192 }, /* counted in the sandbox's own user namespace */
 };

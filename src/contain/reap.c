@@ -41,8 +41,8 @@ int reap_until(pid_t pid)
 		if (p < 0 && errno != EINTR)
 			return 125;
 		sig = sigwaitinfo(&set, NULL);
-		/* Stopping is no question for the shell. No such group: the child is gone, as is seen
-		 * next. */
+		/* Stopping is no question for the shell. No such group: the child is gone, as is
+		 * seen next. */
 		if (sig > 0 && sig != SIGCHLD)
 			(void)kill(-pid, sig == SIGTSTP ? SIGSTOP : sig);
 	}

@@ -1,10 +1,12 @@
-/* trace: the text form of an event stream (dogwood-language.md 12, conformance README): one event a
- * line,
+/* trace: the text form of an event stream (dogwood-language.md 12): one event a line,
  *
- *     @100 scope(principal: T::"a", resource: U::"b") request_context(input: { x: 1 }) Ns::Action::"Read"::request(input: { x: 1 })
+ *     @100 scope(principal: T::"a", resource: U::"b") request_context(input: { x: 1 })
+ *         Ns::Action::"Read"::request(input: { x: 1 })
  *
- * Hostile input: values nest at most DW_TRACE_DEPTH deep, a line holds at most DW_TRACE_LINE bytes.
- */
+ * (all of it on one line).
+ *
+ * Hostile input: values nest at most DW_TRACE_DEPTH deep, a line holds at most DW_TRACE_LINE
+ * bytes. */
 #pragma once
 
 #include "base/arena.h"

@@ -128,12 +128,14 @@ int dogwood_engine_sync(dogwood_engine *e, struct dogwood_error *err)
 
 	eng_lock(e);
 	if (e->q_n == 0 && atomic_load(&e->durable) >= e->need) {
-		/* No verdict rests on what is left: let it at least survive the end of this process. */
+		/* No verdict rests on what is left: let it at least survive the end of this
+		 * process. */
 		rc = eng_write_out(e, err);
 		eng_unlock(e);
 		return rc;
 	}
-	/* Needs only grow: this covers everything that waits, and outcomes that nobody waits for. */
+	/* Needs only grow: this covers everything that waits, and outcomes that nobody waits
+	 * for. */
 	rc = eng_wait_durable(e, e->need, err);
 	n = release(e);
 	return rc < 0 ? -1 : n;

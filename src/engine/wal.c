@@ -344,8 +344,8 @@ int wal_recover(struct wal *w, uint64_t from, wal_rec_fn fn, void *arg, struct w
 	atomic_store(&w->durable, w->next);
 	if (!end->tail && end->durable >= end->next)
 		return 0;
-	/* What was read may be only in the page cache, left there by a program that was killed: from
-	 * now on decisions rest on it. */
+	/* What was read may be only in the page cache, left there by a program that was killed:
+	 * from now on decisions rest on it. */
 	if (w->conf.io.sync(w->conf.io.arg, w->fd) < 0)
 		return box_fail(err, BOX_ESYS, errno, "sync %s/%s", w->conf.path, end->name);
 	if (write_mark(w) < 0)

@@ -24,7 +24,8 @@ struct files;
 enum files_why {
 	FILES_OK = 0,
 	FILES_ERRNO, /* the system's answer: sys */
-	FILES_DENIED, /* policy; text is the whole denial: "policy denied this operation on '…' …" */
+	/* policy; text is the whole denial: "policy denied this operation on '…' …" */
+	FILES_DENIED,
 	FILES_FLOOR, /* the reach floor, after a permit; text is "<path>: <reason>" */
 	FILES_BROKEN /* box-files or the monitor is gone: the command ends with status 125 */
 };
@@ -134,12 +135,12 @@ struct files_tree_opts {
 	bool no_clobber; /* cp -n, mv -n */
 	bool update;     /* cp -u, mv -u: only when newer */
 	bool no_deref;   /* cp -P, -d, -a: copy links as links */
-	bool
-	    target_is_dir; /* decided by the command: the last path is an existing folder to copy into */
+	/* decided by the command: the last path is an existing folder to copy into */
+	bool target_is_dir;
 	bool one_file_system;
 	bool verbose; /* on() hears FILES_TREE_DID too */
-	mode_t mode_set,
-	    mode_clear; /* chmod: new = (old & ~mode_clear) | mode_set; copy: mode_clear is the umask */
+	/* chmod: new = (old & ~mode_clear) | mode_set; copy: mode_clear is the umask */
+	mode_t mode_set, mode_clear;
 	mode_t mode_x_if_dir; /* chmod X: x bits to add to folders and to files that have one */
 };
 enum files_tree_event {

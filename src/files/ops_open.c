@@ -281,8 +281,8 @@ int op_open(struct client *c, struct ipc_msg *m, struct box_err *err)
 	if (n == 0 || n > FILES_OPEN_MAX)
 		return box_fail(err, BOX_EPARSE, 0, "an OPEN of %u files", n);
 	for (uint16_t i = 0; i < n; i++) {
-		(void)rd_u32(
-		    &check_form); /* flags and mode: read below, once the form is known to be good */
+		/* flags and mode: read below, once the form is known to be good */
+		(void)rd_u32(&check_form);
 		(void)rd_u32(&check_form);
 		if (req_path(&check_form, &path, err) != 0)
 			return -1;

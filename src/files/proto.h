@@ -1,23 +1,25 @@
 /* box-files: its START frame and what its clients say to it. Frames as in base/ipc.h, `str` as in
  * monitor/proto.h.
  *
- * Life: box-files is executed with MON_FD, confines itself (contain/worker.h), sends HELLO, receives
- * START, then serves. MON_CLIENT brings one client's channel (any SOCK_SEQPACKET end) and its session
- * number, which goes unchanged into every MON_ASK_FS. A client is hostile: a frame outside the table
- * below ends that client and nothing else. A client leaves by closing its channel; what was permitted
- * and not done by then is reported with MON_ABANDON.
+ * Life: box-files is executed with MON_FD, confines itself (contain/worker.h), sends HELLO,
+ * receives START, then serves. MON_CLIENT brings one client's channel (any SOCK_SEQPACKET end) and
+ * its session number, which goes unchanged into every MON_ASK_FS. A client is hostile: a frame
+ * outside the table below ends that client and nothing else. A client leaves by closing its
+ * channel; what was permitted and not done by then is reported with MON_ABANDON.
  *
  * `/tmp` and everything below is the folder whose descriptor came with START, whatever the host has
- * there, but for roots that lie in the host's /tmp. It is spelled /tmp/… to policy; `..` of it is `/`.
+ * there, but for roots that lie in the host's /tmp. It is spelled /tmp/… to policy; `..` of it is
+ * `/`.
  *
  * Names outside the roots are never looked up (programs that FILES_LOCATE finds aside): such a path
- * is decided on its folded spelling and then refused by the floor, so it says nothing of the host. */
+ * is decided on its folded spelling and then refused by the floor, so it says nothing of the
+ * host. */
 #pragma once
 
 #include "monitor/proto.h"
 
-/* MON_START for box-files. 1 descriptor: the folder <box dir>/tmp (O_PATH or O_RDONLY, O_DIRECTORY).
- * All paths are canonical and absolute. Body:
+/* MON_START for box-files. 1 descriptor: the folder <box dir>/tmp (O_PATH or O_RDONLY,
+ * O_DIRECTORY). All paths are canonical and absolute. Body:
  *   str home
  *       of the operator: "~" of policy spellings
  *   u16 n, n times { u8 FILES_ROOT_* bits, str path }
@@ -33,12 +35,13 @@
 #define FILES_ROOTS_MAX  512
 
 enum files_protect {
-	/* Box directory and other trusted state: nothing at or below is opened, nothing above is moved,
-	 * removed or re-permissioned. */
+	/* Box directory and other trusted state: nothing at or below is opened, nothing above is
+	 * moved, removed or re-permissioned. */
 	FILES_PROT_BOX = 1,
 	/* box.toml, policy.dw: neither opened nor changed; the folders above as for BOX. */
 	FILES_PROT_AUTHORITY,
-	/* A credential store (box-config-and-policy 1.5): as BOX, unless [floor] allow names the path. */
+	/* A credential store (box-config-and-policy 1.5): as BOX, unless [floor] allow names the
+	 * path. */
 	FILES_PROT_CREDENTIAL,
 	/* Any other tree that configuration takes away. */
 	FILES_PROT_DENY
@@ -54,17 +57,17 @@ enum files_protect {
 #define FILES_TEXT_DEVICE     "is a device that no box opens"
 #define FILES_TEXT_CHANGED    "filesystem identity changed during effect admission"
 
-/* Client frames. One request at a time: the next is read after the answer went out. Every request is
- * answered by exactly one FILES_DONE or FILES_FAIL with its id, before which the frames named there
- * may come. Paths are absolute, at most FILES_PATH_MAX - 1 bytes, without NUL. */
+/* Client frames. One request at a time: the next is read after the answer went out. Every request
+ * is answered by exactly one FILES_DONE or FILES_FAIL with its id, before which the frames named
+ * there may come. Paths are absolute, at most FILES_PATH_MAX - 1 bytes, without NUL. */
 #define FILES_PATH_MAX 4096
 #define FILES_OPEN_MAX 64u
 
 enum files_type {
 	/* client -> box-files */
 
-	/* u16 n (1..FILES_OPEN_MAX), n times { u32 flags (open(2)), u32 mode, str path }. FILES_FDS*,
-	 * DONE with the rest of the descriptors. */
+	/* u16 n (1..FILES_OPEN_MAX), n times { u32 flags (open(2)), u32 mode, str path }.
+	 * FILES_FDS*, DONE with the rest of the descriptors. */
 	FILES_OPEN = 300,
 	FILES_STAT,     /* u8 follow, str path. DONE: stat */
 	FILES_ACCESS,   /* u8 mode (R_OK|W_OK|X_OK), str path */
@@ -74,7 +77,8 @@ enum files_type {
 	FILES_CHDIR,    /* str path. DONE: str canonical path */
 	FILES_MKDIR,    /* u32 mode, str path */
 	FILES_CHMOD,    /* u32 mode, str path */
-	/* u8 follow, 2 times { u64 seconds, u32 nanoseconds (UTIME_NOW, UTIME_OMIT too) }, str path */
+	/* u8 follow, 2 times { u64 seconds, u32 nanoseconds (UTIME_NOW, UTIME_OMIT too) }, str
+	 * path */
 	FILES_UTIMES,
 	FILES_UNLINK,  /* str path */
 	FILES_RMDIR,   /* str path */
@@ -82,10 +86,11 @@ enum files_type {
 	FILES_SYMLINK, /* u8 replace, str target text, str path */
 	FILES_LINK,    /* u8 replace, str from, str to */
 	FILES_MKTEMP,  /* u8 dir, str template. DONE: str path, 1 descriptor unless dir */
-	/* str name, str path_var (ignored when name is an absolute path). DONE: str canonical path */
+	/* str name, str path_var (ignored when name is an absolute path). DONE: str canonical
+	 * path */
 	FILES_LOCATE,
-	/* u8 files_tree_op, u32 FILES_TF_*, u32 mode_set (x bits for folders << 16), u32 mode_clear,
-	 * str dst ("" for remove and chmod). Not answered. */
+	/* u8 files_tree_op, u32 FILES_TF_*, u32 mode_set (x bits for folders << 16), u32
+	 * mode_clear, str dst ("" for remove and chmod). Not answered. */
 	FILES_TREE_BEGIN,
 	FILES_TREE_ADD, /* u16 n, n times str path. Repeated as needed; not answered */
 	FILES_TREE_GO,  /* empty. FILES_NOTE* */

@@ -20,7 +20,8 @@
 
 struct reach_root {
 	sv path; /* canonical, absolute */
-	/* For a root in the host's /tmp: "/tmp/<first name>", which hides that name of the box's. */
+	/* For a root in the host's /tmp: "/tmp/<first name>", which hides that name of the
+	 * box's. */
 	sv gate;
 	bool write;
 };

@@ -92,7 +92,8 @@ struct tree {
 	uint32_t effs; /* effects permitted so far */
 
 	uint32_t pass; /* of TREE_ACT: see tree_act.c */
-	/* In which nodes are worked on: a folder before its content, or (remove, chmod) after it. */
+	/* In which nodes are worked on: a folder before its content, or (remove, chmod) after
+	 * it. */
 	uint32_t *order;
 	struct held_dir src_dir, dst_dir;
 	int copy_in, copy_out; /* a file copy under way */

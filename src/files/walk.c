@@ -30,8 +30,8 @@ struct walker {
 	struct buf canon;
 	struct level *level;
 	size_t depth, cap; /* depth >= 1 once begun: level[0] is "/" */
-	char *
-	    todo; /* TODO_MAX bytes; what is left stands at the end: links put their text in front */
+	/* TODO_MAX bytes; what is left stands at the end: links put their text in front */
+	char *todo;
 	size_t at; /* where it begins */
 	int links;
 	int err;

@@ -26,8 +26,8 @@ enum walk_flags {
  *   0       the object is held: obj, st; parent and name unless it is "/"
  *   ENOENT  with parent >= 0: only the last name is missing; it can be made there
  *   other   (or parent < 0): the walk ended early. canon is the path folded as if every missing
- *           name were a folder, so that the decision (which is made all the same) does not depend on
- *           what exists */
+ *           name were a folder, so that the decision (which is made all the same) does not
+ *           depend on what exists */
 struct walk {
 	struct buf canon; /* bytes; use buf_sv */
 	char name[256];   /* the last name, NUL-terminated; "" for "/" */

@@ -59,8 +59,8 @@ static inline bool stream_is_open(const struct stream *s)
  * until it is done; a failure sets `failed`. */
 void stream_start_tls(struct stream *s, struct ssl_st *ssl);
 
-/* After a failed handshake: drop TLS and go on plain, to say why. True when the peer spoke plain HTTP
- * instead of TLS; otherwise nothing is changed. */
+/* After a failed handshake: drop TLS and go on plain, to say why. True when the peer spoke plain
+ * HTTP instead of TLS; otherwise nothing is changed. */
 bool stream_spoke_http(struct stream *s);
 
 static inline sv stream_in(const struct stream *s)

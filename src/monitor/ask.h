@@ -1,5 +1,6 @@
-/* ask: one action to be decided, whoever asks. Workers' frames become a struct ask; ask.c turns it into the policy's event (box-config-and-policy 2.2) and into the
- * subject of a record (5.2). Views borrow from the frame and are copied where they must outlive it. */
+/* ask: one action to be decided, whoever asks. Workers' frames become a struct ask; ask.c turns it
+ * into the policy's event (box-config-and-policy 2.2) and into the subject of a record (5.2). Views
+ * borrow from the frame and are copied where they must outlive it. */
 #pragma once
 
 #include <stdbool.h>
@@ -48,11 +49,14 @@ const char *ask_fs_operation(enum mon_fs_op op);
 const char *ask_fs_type(enum mon_fs_op op);
 /* What a denial names (3.1): path, program, program_path, host:port, host:port/path. */
 void ask_put_target(const struct ask *a, struct buf *out);
-/* The target of a text from outside never reaches a terminal raw: this is the escaped form for messages. */
+/* The target of a text from outside never reaches a terminal raw: this is the escaped form for
+ * messages. */
 void ask_put_target_escaped(const struct ask *a, struct buf *out);
 
-/* Read `command` of MON_ASK_EXEC and MON_ASK_SPAWN (proto.h). args live in arena, text borrows from the frame. false: malformed. */
+/* Read `command` of MON_ASK_EXEC and MON_ASK_SPAWN (proto.h). args live in arena, text borrows from
+ * the frame. false: malformed. */
 bool ask_read_command(struct rd *r, struct arena *arena, struct ask *a);
-/* A copy that outlives the frame, in one allocation: free(3) it. Of the arguments the first two are kept, for a spawn all. NULL
- * without memory. credential_reads belong to the plan and are borrowed. */
+/* A copy that outlives the frame, in one allocation: free(3) it. Of the arguments the first two are
+ * kept, for a spawn all. NULL without memory. credential_reads belong to the plan and are
+ * borrowed. */
 struct ask *ask_dup(const struct ask *a);

@@ -1,5 +1,6 @@
-/* The box's one socket, <BD>/run/box.sock: aliases connect here, one connection a command. What they send is hostile: bounded, checked against the table, and passed on to a box-shell as
- * bytes. See alias/proto.h. */
+/* The box's one socket, <BD>/run/box.sock: aliases connect here, one connection a command. What
+ * they send is hostile: bounded, checked against the table, and passed on to a box-shell as bytes.
+ * See alias/proto.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -292,8 +293,8 @@ static void on_connection(void *arg, uint32_t events)
 	for (int i = 0; i < 16; i++) {
 		int fd = accept4(m->broker_fd, NULL, NULL, SOCK_CLOEXEC);
 
-		if (fd < 0)
-			return; /* EAGAIN, or a connection that is gone again, or no descriptors: later */
+		if (fd < 0) /* EAGAIN, a connection that is gone again, no descriptors: later */
+			return;
 		serve(m, fd);
 	}
 }

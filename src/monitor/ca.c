@@ -261,8 +261,9 @@ int ca_bundle(const struct ca *c, sv roots_pem, struct buf *out, struct box_err 
 		    CA_BUNDLE_MAX);
 	(void)buf_room(
 	    out, roots_pem.n + CA_CERT_ROOM); /* one allocation; too much is said below */
-	/* The text of each certificate block as it stands: this runs at every start, and decoding 140 certificates takes longer than starting the agent. Whoever
-	 * reads the bundle decodes it anyway. */
+	/* The text of each certificate block as it stands: this runs at every start, and decoding
+	 * 140 certificates takes longer than starting the agent. Whoever reads the bundle decodes
+	 * it anyway. */
 	for (;;) {
 		ptrdiff_t at = sv_find_sv(rest, begin), stop;
 

@@ -1,4 +1,5 @@
-/* Worker channels. See chan.h. Every frame is hostile until its row of the table has accepted it. */
+/* Worker channels. See chan.h. Every frame is hostile until its row of the table has accepted
+ * it. */
 #include "monitor/chan.h"
 
 #include <errno.h>
@@ -63,7 +64,8 @@ static void chan_free(struct chan *c)
 	free(c);
 }
 
-/* Tell the owner, then free. Only from the timer: no handler of this channel is on the stack then. */
+/* Tell the owner, then free. Only from the timer: no handler of this channel is on the stack
+ * then. */
 static void finish(struct chan *c)
 {
 	if (!c->ended) {
@@ -249,7 +251,8 @@ void chan_send(
 		if (ipc_send(c->fd, type, id, body, fds, nfds, &err) == 0)
 			return;
 		if (err.sys != EAGAIN) {
-			/* A peer that is gone is an ordinary end; a frame that does not fit is our fault and fatal to the peer. */
+			/* A peer that is gone is an ordinary end; a frame that does not fit is our
+			 * fault and fatal to the peer. */
 			break_later(c, err.code == BOX_ESYS ? "" : err.msg);
 			return;
 		}

@@ -66,7 +66,8 @@ int crew_on_fatal(void *ctx, struct ipc_msg *m, struct box_err *err)
 	AUTO_BUF text = buf_with(4096);
 
 	(void)ctx; /* who it was is in the message of on_end */
-	/* A parser may have been taken over before it said this: nothing of it reaches a terminal raw. */
+	/* A parser may have been taken over before it said this: nothing of it reaches a terminal
+	 * raw. */
 	buf_put_escaped(&text, rd_str(&m->body, 1024));
 	return box_fail(err, BOX_ESYS, 0, SV_FMT, SV_ARG(buf_sv(&text)));
 }

@@ -1,4 +1,5 @@
-/* From actions to verdicts. See decide.h. The fields of an ask are hostile; they reach the engine as values only. */
+/* From actions to verdicts. See decide.h. The fields of an ask are hostile; they reach the engine
+ * as values only. */
 #include "monitor/decide.h"
 
 #include <stdlib.h>
@@ -410,14 +411,16 @@ int decide_batch(struct decider *d, struct decide_owner *o, const struct ask *as
 			return box_nomem(err, "a decision");
 		}
 	}
-	/* The last leg may answer at once and free the batch, so nothing of it is read after that. */
+	/* The last leg may answer at once and free the batch, so nothing of it is read after
+	 * that. */
 	for (size_t i = 0; i < n; i++) {
 		struct leg *leg = &b->legs[i];
 
 		build_event(d, leg->ask, &leg->trace, "request");
 		if (dogwood_submit_begin(
 		        d->engine, d->ev, (dogwood_str){ NULL, 0 }, on_verdict, leg, &de) < 0) {
-			/* Never happened as far as the history knows, or the store is broken: refuse it. */
+			/* Never happened as far as the history knows, or the store is broken:
+			 * refuse it. */
 			dogwood_str why = dogwood_cstr(de.msg);
 			struct dogwood_verdict v = { .cause = DOGWOOD_FAULT, .fault = why };
 
@@ -593,7 +596,8 @@ void decide_owner_end(struct decider *d, struct decide_owner *o)
 	while (o->tickets != NULL) {
 		struct ticket *t = o->tickets;
 
-		/* Each call drops the ticket, whatever it returns: the kinds below are the ticket's own. */
+		/* Each call drops the ticket, whatever it returns: the kinds below are the ticket's
+		 * own. */
 		switch (t->ask->kind) {
 		case ASK_FS:
 			(void)decide_done_fs(d, o, t->id, FS_INDETERMINATE, &ignored);
@@ -618,7 +622,8 @@ bool decide_turn(struct decider *d)
 {
 	struct dogwood_error de = { 0 };
 
-	/* Callbacks may decide more (a parked command goes on); those wait for the next turn's sync. */
+	/* Callbacks may decide more (a parked command goes on); those wait for the next turn's
+	 * sync. */
 	if (dogwood_engine_sync(d->engine, &de) < 0) {
 		log_error("policy staging failed: %s", de.msg);
 		d->failed = true;

@@ -1,7 +1,9 @@
-/* decide: from an action to a verdict and back. Holds the policy engine and the recorder; turns asks into events, verdicts into denial texts (box-config-and-policy 3.1), and outcomes into ::response and
- * ::error events.
+/* decide: from an action to a verdict and back. Holds the policy engine and the recorder; turns
+ * asks into events, verdicts into denial texts (box-config-and-policy 3.1), and outcomes into
+ * ::response and ::error events.
  *
- * Every decision is stamped and in the history before its answer leaves: answers come by callback, at the latest at the end of the loop's turn (decide_turn). */
+ * Every decision is stamped and in the history before its answer leaves: answers come by callback,
+ * at the latest at the end of the loop's turn (decide_turn). */
 #pragma once
 
 #include <stdbool.h>
@@ -17,10 +19,11 @@ struct decider;
 struct ticket;
 struct batch;
 
-/* Somebody who asks: one worker channel. Embedded by the caller, zeroed at first; ended with decide_owner_end. */
+/* Somebody who asks: one worker channel. Embedded by the caller, zeroed at first; ended with
+ * decide_owner_end. */
 struct decide_owner {
-	/* Who keeps the tickets of permitted actions; NULL: this one. A shell admits a pipeline on one
-	 * channel and its stages report on theirs: they share an owner. */
+	/* Who keeps the tickets of permitted actions; NULL: this one. A shell admits a pipeline on
+	 * one channel and its stages report on theirs: they share an owner. */
 	struct decide_owner *tickets_to;
 	struct batch *batches;  /* not yet answered */
 	struct ticket *tickets; /* permitted, outcome not yet reported */
@@ -36,13 +39,15 @@ struct decision {
 /* d is NULL when the owner ended first: only free what arg holds. */
 typedef void (*decide_fn)(void *arg, const struct decision *d);
 
-/* The engine and the recorder stay the caller's and must outlive the decider. NULL without memory. */
+/* The engine and the recorder stay the caller's and must outlive the decider. NULL without
+ * memory. */
 struct decider *decide_new(
     struct dogwood_engine *engine, struct recorder *rec, struct box_err *err);
 void decide_free(struct decider *d);
 
-/* Decide n actions in order, as one: all or nothing is permitted. fn is called exactly once (perhaps before this returns). Views in asks need to live only for the call. traceparent
- * may be empty. -1: nothing was submitted (err says why); fn is not called and the caller must refuse. */
+/* Decide n actions in order, as one: all or nothing is permitted. fn is called exactly once
+ * (perhaps before this returns). Views in asks need to live only for the call. traceparent may be
+ * empty. -1: nothing was submitted (err says why); fn is not called and the caller must refuse. */
 int decide_batch(struct decider *d, struct decide_owner *o, const struct ask *asks, size_t n,
     sv traceparent, decide_fn fn, void *arg, struct box_err *err);
 
@@ -71,9 +76,11 @@ void decide_ticket_ended(
 /* A control beneath policy refused: one denied record with rule "enforcement:<gate>"; no event. */
 void decide_note_enforcement(struct decider *d, const struct ask *a, const char *gate, sv reason);
 
-/* The owner is gone: its unanswered batches are not answered, its open tickets are recorded as indeterminate. */
+/* The owner is gone: its unanswered batches are not answered, its open tickets are recorded as
+ * indeterminate. */
 void decide_owner_end(struct decider *d, struct decide_owner *o);
 
-/* End of a loop turn: one sync for everything that waits, then the answers, then the records are written. False when the history can
- * no longer be written: everything that waited was denied, and the box must stop. */
+/* End of a loop turn: one sync for everything that waits, then the answers, then the records are
+ * written. False when the history can no longer be written: everything that waited was denied, and
+ * the box must stop. */
 bool decide_turn(struct decider *d);

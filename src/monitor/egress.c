@@ -1,7 +1,8 @@
 /* box-gateway and box-dial as the monitor sees them. See gateway/proto.h and dial/proto.h.
  *
- * Both are started when the first connection arrives at a sandbox's listener: a box that never goes out never pays for them. The gateway parses hostile
- * bytes; what it says about a request is what the decision is about. A secret leaves this process only in a permit, for a route that covers the
+ * Both are started when the first connection arrives at a sandbox's listener: a box that never goes
+ * out never pays for them. The gateway parses hostile bytes; what it says about a request is what
+ * the decision is about. A secret leaves this process only in a permit, for a route that covers the
  * request by our own check. */
 #include <errno.h>
 #include <fcntl.h>

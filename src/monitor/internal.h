@@ -1,12 +1,17 @@
-/* The monitor of one run, as its own files see it. Everything hangs from struct monitor; there is no other state.
+/* The monitor of one run, as its own files see it. Everything hangs from struct monitor; there is
+ * no other state.
  *
- *   run.c       order of start and stop, signals, the report        sandbox.c   agent and tools: specs, launch, exit
- *   crew.c      starting and ending our own worker programs         session*.c  one box-shell: one command of an alias
- *   fileserver.c box-files                                          broker.c    the box's socket: aliases
- *   egress.c    box-gateway and box-dial, started on first use      decide.c    policy; record.c records
- *   terminal.c  the operator's terminal                             spawn.c     names of host programs
- *   sockets.c   sockets of the host below granted folders
- */
+ *   run.c         order of start and stop, signals, the report
+ *   crew.c        starting and ending our own worker programs
+ *   fileserver.c  box-files
+ *   egress.c      box-gateway and box-dial, started on first use
+ *   broker.c      the box's socket: aliases
+ *   session*.c    one box-shell: one command of an alias
+ *   sandbox.c     agent and tools: specs, launch, exit
+ *   spawn.c       names of host programs
+ *   decide.c      policy; record.c records
+ *   terminal.c    the operator's terminal
+ *   sockets.c     sockets of the host below granted folders */
 #pragma once
 
 #include <signal.h>
@@ -103,22 +108,25 @@ struct monitor {
 	char why[BOX_ERR_MSG_MAX];
 };
 
-/* Before a question is decided: take in every outcome that its asker, or whoever acted on another worker's answer, may already have seen.
- * Channels are ordered in themselves only. */
+/* Before a question is decided: take in every outcome that its asker, or whoever acted on another
+ * worker's answer, may already have seen. Channels are ordered in themselves only. */
 void monitor_drain(struct monitor *m);
 /* The box cannot go on: remember the first reason, stop the loop. */
 void monitor_fail(struct monitor *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* sockets.c. Look for sockets of the host below what each table grants, once, and say them; which of them the view of a process covers. */
+/* sockets.c. Look for sockets of the host below what each table grants, once, and say them; which
+ * of them the view of a process covers. */
 int sockets_find(struct monitor *m, struct box_err *err);
 const char *const *sockets_hidden(
     const struct monitor *m, const struct plan_process *proc, struct arena *arena, size_t *n);
 
-/* crew.c. Start a worker: its channel is watched with table ops at once. extra descriptors stay the caller's. */
+/* crew.c. Start a worker: its channel is watched with table ops at once. extra descriptors stay the
+ * caller's. */
 int crew_start(struct monitor *m, struct crew *c, const char *program, enum worker_profile profile,
     const struct worker_path *paths, size_t paths_n, const struct chan_ops *ops, void *ctx,
     struct box_err *err);
-/* Handlers shared by all worker tables: MON_HELLO moves the channel to state 2; MON_FATAL ends the box. ctx is the worker's own. */
+/* Handlers shared by all worker tables: MON_HELLO moves the channel to state 2; MON_FATAL ends the
+ * box. ctx is the worker's own. */
 bool crew_hello_ok(struct ipc_msg *m, struct box_err *err);
 /* The row of MON_FATAL in every worker's table: always -1, with the worker's text made safe. */
 int crew_on_fatal(void *ctx, struct ipc_msg *m, struct box_err *err);
@@ -133,7 +141,8 @@ int fileserver_start(struct monitor *m, struct box_err *err);
 void fileserver_client(struct monitor *m, uint32_t session, int fd);
 
 /* egress.c: the gateway and the dialler, started on first use. */
-/* A sandbox's listener: watched until the first connection, when the gateway is started; then handed over. Takes fd. */
+/* A sandbox's listener: watched until the first connection, when the gateway is started; then
+ * handed over. Takes fd. */
 int egress_listener(
     struct monitor *m, uint32_t sandbox, const char *label, int fd, struct box_err *err);
 /* The sandbox is gone. */
@@ -144,14 +153,16 @@ void egress_end(struct monitor *m);
 struct alias;
 /* Keep one box-shell in reserve. */
 void session_prepare(struct monitor *m);
-/* Give the command of an alias to a shell. Takes nothing; *out is the session, which calls alias_exit when the command ended. */
+/* Give the command of an alias to a shell. Takes nothing; *out is the session, which calls
+ * alias_exit when the command ended. */
 int session_run(struct monitor *m, struct alias *a, struct session **out, struct box_err *err);
 void session_signal(struct session *s, int sig);
 /* The alias is gone: hang up. */
 void session_hangup(struct session *s);
 void sessions_end(struct monitor *m);
 void sessions_drain(struct monitor *m);
-/* What became of a tool that the session asked for: its view was built and the program executed; it could not be started (text for the agent); it ended. */
+/* What became of a tool that the session asked for: its view was built and the program executed; it
+ * could not be started (text for the agent); it ended. */
 void session_tool_started(struct session *s, uint32_t tool);
 void session_tool_refused(struct session *s, uint32_t tool, const char *text);
 void session_tool_exited(struct session *s, uint32_t tool, int wait_status);
@@ -191,10 +202,12 @@ struct tool_start {
 	size_t exported_n;
 	int stdio[3];
 };
-/* Which table runs this program with these arguments: the longest matching command; the agent's own lists when an `exec` entry covers it. NULL with text (no prefix). */
+/* Which table runs this program with these arguments: the longest matching command; the agent's own
+ * lists when an `exec` entry covers it. NULL with text (no prefix). */
 const struct plan_process *sandbox_tool_for(struct monitor *m, sv program_path,
     const char *const *argv, size_t argv_n, bool *by_exec, struct box_err *err);
-/* The credential stores that the tables of this program name, as authored: `credential_reads` of shell:spawn. Borrowed from the run. */
+/* The credential stores that the tables of this program name, as authored: `credential_reads` of
+ * shell:spawn. Borrowed from the run. */
 const sv *sandbox_credential_reads(struct monitor *m, sv program_path, size_t *n);
 int sandbox_start_tool(struct monitor *m, const struct tool_start *t, struct box_err *err);
 void sandbox_signal_tool(struct monitor *m, const struct session *s, uint32_t tool, int sig);

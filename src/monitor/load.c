@@ -1,4 +1,5 @@
-/* From the command line to a plan: the operator's home, the current directory, box.toml. Shared by run, check and log. */
+/* From the command line to a plan: the operator's home, the current directory, box.toml. Shared by
+ * run, check and log. */
 #include "monitor/load.h"
 
 #include <errno.h>
@@ -10,7 +11,8 @@
 #include "config/config.h"
 #include "base/ban.h"
 
-/* The home folder of the account database, resolved. malloc'ed. HOME does not count: whoever starts a box may have set it to anything. */
+/* The home folder of the account database, resolved. malloc'ed. HOME does not count: whoever starts
+ * a box may have set it to anything. */
 static char *operator_home(struct box_err *err)
 {
 	struct passwd pw, *found = NULL;

@@ -170,7 +170,8 @@ int loop_each_turn(struct loop *l, void (*fn)(void *arg), void *arg)
 	return 0;
 }
 
-/* Milliseconds to the next timer, at most max_ms (-1: no limit). Rounded up, so that a turn never spins. */
+/* Milliseconds to the next timer, at most max_ms (-1: no limit). Rounded up, so that a turn never
+ * spins. */
 static int wait_ms(const struct loop *l, int max_ms)
 {
 	int64_t left;

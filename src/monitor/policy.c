@@ -1,4 +1,5 @@
-/* The engine of one run. See policy.h. The policy text is the operator's: trusted in intent, not in form. */
+/* The engine of one run. See policy.h. The policy text is the operator's: trusted in intent, not in
+ * form. */
 #include "monitor/policy.h"
 
 #include <stdlib.h>
@@ -48,7 +49,8 @@ static int refuse(
 	    err, BOX_ECONFIG, 0, "policy file %s will not load: %s", path, buf_cstr(&line));
 }
 
-/* Everything that speaks against the text, without a store: the language's checks against Box's schemas, then Box's own. */
+/* Everything that speaks against the text, without a store: the language's checks against Box's
+ * schemas, then Box's own. */
 static int judge(const struct plan *p, sv text, struct dw_diags *d, struct box_err *err)
 {
 	struct dw_load in = { .policy = { p->policy_path.n != 0 ? p->policy_path : SV("policy"),

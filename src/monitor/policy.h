@@ -1,10 +1,13 @@
-/* policy: the engine of one run: opened over <BD>/private/history, with Box's schema and the operator's rules installed. */
+/* policy: the engine of one run: opened over <BD>/private/history, with Box's schema and the
+ * operator's rules installed. */
 #pragma once
 
 #include "monitor/internal.h"
 
-/* Open the store and install the policy of the plan (no policy: deny everything). On refusal the findings are printed with carets, and err holds "policy file <path> will not load: <first finding>". Sets m->engine and
- * records policy_installed or policy_refused. text receives the policy's source. */
+/* Open the store and install the policy of the plan (no policy: deny everything). On refusal the
+ * findings are printed with carets, and err holds "policy file <path> will not load: <first
+ * finding>". Sets m->engine and records policy_installed or policy_refused. text receives the
+ * policy's source. */
 #define POLICY_MAX ((size_t)4 << 20)
 int policy_open(struct monitor *m, struct buf *text, struct box_err *err);
 /* Print the findings of a policy that loaded. */

@@ -89,8 +89,8 @@ enum mon_type {
 
 	/* u64 ticket, u8 mon_fs_result */
 	MON_DONE_FS = 64,
-	/* u64 ticket, i32 status (as u32). Of ASK_SPAWN the status that the program's launcher saw is
-	 * recorded instead; without one, 0 is not believed */
+	/* u64 ticket, i32 status (as u32). Of ASK_SPAWN the status that the program's launcher saw
+	 * is recorded instead; without one, 0 is not believed */
 	MON_DONE_EXEC,
 	/* u64 ticket, u8 connected */
 	MON_DONE_CONNECT,
@@ -100,8 +100,8 @@ enum mon_type {
 	 * refused what policy permitted. Recorded (rule enforcement:reach-floor). The n tickets of
 	 * that batch are dropped: they get no response */
 	MON_FLOOR,
-	/* u64 first ticket, u16 n: permitted but not done (an earlier leg failed). Not for a program
-	 * that was started */
+	/* u64 first ticket, u16 n: permitted but not done (an earlier leg failed). Not for a
+	 * program that was started */
 	MON_ABANDON,
 
 	/* --- programs: box-shell -> monitor, and back --- */

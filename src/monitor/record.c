@@ -192,7 +192,8 @@ void record_trace_new(struct recorder *r, sv parent, struct record_trace *t)
 	random_bytes(t->trace_id, sizeof(t->trace_id));
 }
 
-/* One log record of one scope as one line. attrs is the finished attribute list (with its last comma). */
+/* One log record of one scope as one line. attrs is the finished attribute list (with its last
+ * comma). */
 static void put_log(struct recorder *r, const char *scope, const char *event, int severity,
     const char *severity_text, int64_t ts_ns, const struct record_trace *t, const struct buf *attrs,
     const struct buf *log_only)

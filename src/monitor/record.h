@@ -1,8 +1,10 @@
-/* record: `private/telemetry/records.jsonl`, one OTLP/JSON export request a line (box-config-and-policy 5). Decisions and control
- * operations are a log record and a span each; how an action ended is one more log record of scope "strands-box.outcome" (an addition of ours).
+/* record: `private/telemetry/records.jsonl`, one OTLP/JSON export request a line
+ * (box-config-and-policy 5). Decisions and control operations are a log record and a span each; how
+ * an action ended is one more log record of scope "strands-box.outcome" (an addition of ours).
  *
- * Best effort, as documented: the durable truth is the history. Lines are gathered and written whole with O_APPEND, so that a line is never torn by another writer. No secret ever comes
- * here: callers pass targets and facts of policy only. */
+ * Best effort, as documented: the durable truth is the history. Lines are gathered and written
+ * whole with O_APPEND, so that a line is never torn by another writer. No secret ever comes here:
+ * callers pass targets and facts of policy only. */
 #pragma once
 
 #include <stdbool.h>
@@ -55,9 +57,11 @@ void record_decision(struct recorder *r, const struct record_decision *d);
 /* How a permitted action ended: a word, and a status where the action has one. */
 void record_outcome(struct recorder *r, const struct ask *a, const struct record_trace *t,
     const char *result, int64_t status, bool has_status);
-/* "box_started", "policy_installed", …; reason NULL when the operation succeeded; subject and detail may be "". */
+/* "box_started", "policy_installed", …; reason NULL when the operation succeeded; subject and
+ * detail may be "". */
 void record_control(struct recorder *r, const char *operation, sv subject, const char *reason);
 /* The wall clock that stamps records without an event. */
 int64_t record_now(const struct recorder *r);
-/* Write what was gathered since the last call; the loop calls this once a turn. A failed write is reported once and dropped. */
+/* Write what was gathered since the last call; the loop calls this once a turn. A failed write is
+ * reported once and dropped. */
 void record_flush(struct recorder *r);

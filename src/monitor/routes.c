@@ -8,7 +8,8 @@
 #include "base/buf.h"
 #include "base/ban.h"
 
-/* Never a credential variable (box-design 10): they steer programs, or name the operator's ambient identity. Compared without case. */
+/* Never a credential variable (box-design 10): they steer programs, or name the operator's ambient
+ * identity. Compared without case. */
 static const char *const denied_vars[] = { "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
 	"AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN", "AWS_CREDENTIAL_EXPIRATION", "AWS_PROFILE",
 	"AWS_WEB_IDENTITY_TOKEN_FILE", "HOME", "PATH", NULL };

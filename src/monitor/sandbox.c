@@ -1,4 +1,5 @@
-/* Sandboxes of foreign programs: the agent, and the tools that a shell starts. Each is one box-launch with one spec; the monitor holds its control channel and hears LISTENER, READY or
+/* Sandboxes of foreign programs: the agent, and the tools that a shell starts. Each is one
+ * box-launch with one spec; the monitor holds its control channel and hears LISTENER, READY or
  * FAILED, EXITED. See launch/launch.h. */
 #include <errno.h>
 #include <fcntl.h>
@@ -84,7 +85,8 @@ static void refused(struct sandbox *s, const char *stage, const char *text)
 	sandbox_free(s);
 }
 
-/* Ctrl-Z in an interactive agent: stop with it, so that the operator's shell gets the terminal; go on together. */
+/* Ctrl-Z in an interactive agent: stop with it, so that the operator's shell gets the terminal; go
+ * on together. */
 static void stopped(struct sandbox *s)
 {
 	struct box_err err = { 0 };
@@ -113,9 +115,8 @@ static void on_control(void *arg, uint32_t events)
 		if (!s->running)
 			refused(s, "containment apply",
 			    r < 0 ? err.msg : "box-launch ended without a reason");
-		else
-			ended(s,
-			    SIGKILL); /* it was killed, and everything in its pid namespace with it */
+		else /* it was killed, and everything in its pid namespace with it */
+			ended(s, SIGKILL);
 		return;
 	}
 	switch (ev.type) {
@@ -276,7 +277,8 @@ void sandbox_signal_agent(struct monitor *m, int sig)
 
 /* ---------------------------------------------------------------------------------- tools */
 
-/* Do the fixed arguments of the table stand at the front of what is to be run? argv[0] is the program. */
+/* Do the fixed arguments of the table stand at the front of what is to be run? argv[0] is the
+ * program. */
 static bool args_match(const struct plan_process *t, const char *const *argv, size_t argv_n)
 {
 	if (t->fixed_n > argv_n)
@@ -355,7 +357,8 @@ const sv *sandbox_credential_reads(struct monitor *m, sv program_path, size_t *n
 		}
 		if (k == 0)
 			return NULL;
-		/* Rare: only boxes with a tool that names a store get here, and then once a spawn. */
+		/* Rare: only boxes with a tool that names a store get here, and then once a
+		 * spawn. */
 		if (pass == 0 && (v = ARENA_VEC(&m->arena, sv, k)) == NULL)
 			return NULL;
 		*n = k;
@@ -363,8 +366,8 @@ const sv *sandbox_credential_reads(struct monitor *m, sv program_path, size_t *n
 	return v;
 }
 
-/* Where the tool starts (1.3): its own workspace, else the shell's directory when the agent's workspace or one of the tool's lists names it, else the agent's
- * workspace. */
+/* Where the tool starts (1.3): its own workspace, else the shell's directory when the agent's
+ * workspace or one of the tool's lists names it, else the agent's workspace. */
 static const char *tool_cwd(struct monitor *m, const struct plan_process *proc, const char *cwd)
 {
 	sv here = sv_c(cwd);

@@ -15,8 +15,9 @@
 #include "base/fd.h"
 #include "base/ban.h"
 
-/* Each pass empties every folder at the top; what was below comes to the top for the next. A tree of depth n needs at most n passes, and PATH_MAX-defying
- * trees are as deep as somebody had patience to make them: the bound only stops a fight with a process that goes on making files. */
+/* Each pass empties every folder at the top; what was below comes to the top for the next. A tree
+ * of depth n needs at most n passes, and PATH_MAX-defying trees are as deep as somebody had
+ * patience to make them: the bound only stops a fight with a process that goes on making files. */
 #define PASSES_MAX 1000000
 
 struct sweep {
@@ -66,7 +67,8 @@ static void empty_one(struct sweep *s, int dir)
 	(void)closedir(d); /* read only */
 }
 
-/* Open a folder of the top, giving it rights when it has none for us. Nothing of the box runs any more, so the name cannot become a link in between. */
+/* Open a folder of the top, giving it rights when it has none for us. Nothing of the box runs any
+ * more, so the name cannot become a link in between. */
 static int open_dir(const struct sweep *s, const char *name)
 {
 	AUTO_FD fd = openat(s->top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

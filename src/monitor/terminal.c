@@ -22,7 +22,8 @@ void terminal_given(struct terminal *t)
 	t->given = t->ours;
 }
 
-/* Failures below leave the terminal as it is: it is gone (hang-up), or another session's. SIGTTOU is ignored in the monitor. */
+/* Failures below leave the terminal as it is: it is gone (hang-up), or another session's. SIGTTOU
+ * is ignored in the monitor. */
 
 void terminal_take(struct terminal *t)
 {

@@ -13,7 +13,8 @@ struct terminal {
 	struct termios caller, agent;
 };
 
-/* Look at descriptor 0 and remember how the caller has set the terminal. Before the agent starts. */
+/* Look at descriptor 0 and remember how the caller has set the terminal. Before the agent
+ * starts. */
 void terminal_open(struct terminal *t);
 /* The agent was started: it moves itself into the foreground. */
 void terminal_given(struct terminal *t);

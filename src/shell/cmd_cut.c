@@ -1,4 +1,5 @@
-/* cut: selected bytes or fields of each line (POSIX cut, GNU --complement --output-delimiter -z). As in GNU coreutils, -c counts bytes. */
+/* cut: selected bytes or fields of each line (POSIX cut, GNU --complement --output-delimiter -z).
+ * As in GNU coreutils, -c counts bytes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +38,8 @@ static int by_start(const void *a, const void *b)
 	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
-/* Sort, join what overlaps (neighbours stay apart: an output delimiter goes between them), then complement. */
+/* Sort, join what overlaps (neighbours stay apart: an output delimiter goes between them), then
+ * complement. */
 static int settle(struct cut *c)
 {
 	size_t n = 0;

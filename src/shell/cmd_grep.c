@@ -1,5 +1,5 @@
-/* grep: options and files (POSIX grep and what people use of GNU's). See grep_match.c and grep_scan.c for the rest. Folders are walked by decided listings, in order of
- * name. */
+/* grep: options and files (POSIX grep and what people use of GNU's). See grep_match.c and
+ * grep_scan.c for the rest. Folders are walked by decided listings, in order of name. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* head: the first lines or bytes, or all but the last ones (POSIX head, GNU -c -n -NUM -q -v -z). Reads no more than it must: what is left stays for the next
- * reader of a seekable standard input. */
+/* head: the first lines or bytes, or all but the last ones (POSIX head, GNU -c -n -NUM -q -v -z).
+ * Reads no more than it must: what is left stays for the next reader of a seekable standard
+ * input. */
 #include <errno.h>
 #include <string.h>
 
@@ -128,7 +129,8 @@ static int parse_count(struct head *h, const char *s, bool bytes)
 	return shcmd_err(h->io, "invalid number of %s: '%s'", bytes ? "bytes" : "lines", s);
 }
 
-/* "-5", "-5c", "-20lq": only as the first argument. Returns 1 when argv[1] was one, 2 on an error. */
+/* "-5", "-5c", "-20lq": only as the first argument. Returns 1 when argv[1] was one, 2 on an
+ * error. */
 static int obsolete(struct head *h, const char *s, int *verbose)
 {
 	char digits[24];

@@ -1,5 +1,5 @@
-/* sort: order, merge or check lines (POSIX sort, GNU -g -h -M -V -s -z -C). In memory, up to SHCMD_MEM_MAX: there are no temporary files. Collation is by bytes, as in the
- * C locale. */
+/* sort: order, merge or check lines (POSIX sort, GNU -g -h -M -V -s -z -C). In memory, up to
+ * SHCMD_MEM_MAX: there are no temporary files. Collation is by bytes, as in the C locale. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -99,7 +99,8 @@ static int read_file(struct sort *s, const char *name)
 
 /* --- ordering --- */
 
-/* Merge sort, stable, no recursion: runs of 1, 2, 4, … lines. Stops early when the command is interrupted. */
+/* Merge sort, stable, no recursion: runs of 1, 2, 4, … lines. Stops early when the command is
+ * interrupted. */
 static void order_lines(struct sort *s)
 {
 	struct sort_line *from = s->lines, *to = s->spare;
@@ -147,7 +148,8 @@ static void put(struct sink *k, sv line)
 	sh_out_put(k->out, &k->s->delim, 1);
 }
 
-/* Open the place the result goes to, when everything is read: the output may be one of the inputs. */
+/* Open the place the result goes to, when everything is read: the output may be one of the
+ * inputs. */
 static int write_lines(struct sort *s)
 {
 	struct sh_out file, *out = s->io->out;
@@ -463,7 +465,8 @@ static int check_order(struct sort *s, const struct sort_order *o)
 	return SORT_TROUBLE;
 }
 
-/* Keys without an ordering of their own take the global one; without keys the global ordering is a key over the whole line. */
+/* Keys without an ordering of their own take the global one; without keys the global ordering is a
+ * key over the whole line. */
 static int settle_keys(struct sort *s)
 {
 	for (size_t i = 0; i < s->r.keys_n; i++) {

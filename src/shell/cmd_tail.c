@@ -1,5 +1,6 @@
-/* tail: the last lines or bytes, or everything from one on; following (POSIX tail, GNU -c -n -q -v -z -f -F -s). A regular file is read from its end; of a stream only
- * what may still be printed is held. -f ends by a signal or when the reader of its output goes away. */
+/* tail: the last lines or bytes, or everything from one on; following (POSIX tail, GNU -c -n -q -v
+ * -z -f -F -s). A regular file is read from its end; of a stream only what may still be printed is
+ * held. -f ends by a signal or when the reader of its output goes away. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -112,7 +113,8 @@ static int last_of_stream(struct tail *t, struct sh_in *in)
 	return r;
 }
 
-/* Where the last count lines of a regular file begin, searched backwards from its end. -1 with errno. */
+/* Where the last count lines of a regular file begin, searched backwards from its end. -1 with
+ * errno. */
 static off_t find_lines(struct tail *t, int fd, off_t begin, off_t end)
 {
 	char block[BLOCK];

@@ -1,4 +1,5 @@
-/* tr: translate, delete, squeeze bytes (POSIX tr and all of GNU's set notation). Constant memory. Like GNU tr it works on bytes, whatever the locale. */
+/* tr: translate, delete, squeeze bytes (POSIX tr and all of GNU's set notation). Constant memory.
+ * Like GNU tr it works on bytes, whatever the locale. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 
 enum item_kind { CHARS, LOWER, UPPER, FILL };
 
-/* A set as a list of bytes, with marks for what needs its place: classes of case (they translate pairwise) and one open repeat. */
+/* A set as a list of bytes, with marks for what needs its place: classes of case (they translate
+ * pairwise) and one open repeat. */
 struct set {
 	struct sh_io *io;
 	bool second;
@@ -275,7 +277,8 @@ static int run_filter(struct tr *t)
 	return r;
 }
 
-/* [:lower:] and [:upper:] of the second set must stand where the first has the other (or the same). */
+/* [:lower:] and [:upper:] of the second set must stand where the first has the other (or the
+ * same). */
 static int check_case(struct tr *t)
 {
 	if (t->two.other_class)

@@ -1,4 +1,5 @@
-/* uniq: report or leave out repeated neighbouring lines (POSIX uniq, GNU -D -i -w -z). Memory for two lines. */
+/* uniq: report or leave out repeated neighbouring lines (POSIX uniq, GNU -D -i -w -z). Memory for
+ * two lines. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -60,7 +61,8 @@ static void put_line(struct uniq *u, sv s)
 	sh_out_put(u->out, &u->delim, 1);
 }
 
-/* The group that ended: its first line, by its number of members. With -D the members were printed as they came. */
+/* The group that ended: its first line, by its number of members. With -D the members were printed
+ * as they came. */
 static void end_group(struct uniq *u)
 {
 	char count[32];

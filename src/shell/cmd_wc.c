@@ -1,4 +1,5 @@
-/* wc: count lines, words, characters, bytes and the longest line (POSIX wc, GNU -L). Constant memory. */
+/* wc: count lines, words, characters, bytes and the longest line (POSIX wc, GNU -L). Constant
+ * memory. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,7 +191,8 @@ static void print_row(struct wc *w, const struct row *row, int width)
 	shcmd_putc(w->io, '\n');
 }
 
-/* GNU's width: wide enough for the sum of the sizes of the regular files, at least 7 when there is anything else; 1 for a single number. */
+/* GNU's width: wide enough for the sum of the sizes of the regular files, at least 7 when there is
+ * anything else; 1 for a single number. */
 struct width {
 	uint64_t regular;
 	int least;

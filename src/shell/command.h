@@ -138,9 +138,11 @@ struct sh_getopt {
 	int argc;
 	char **argv;
 	const struct sh_opt *opts;
-	bool
-	    posix; /* stop at the first operand (env, xargs, find-like); else operands and options may be mixed, as GNU does */
-	int i; /* after SH_OPT_END: index of the first operand in argv (operands were moved to the end) */
+	/* stop at the first operand (env, xargs, find-like); else operands and options may be
+	 * mixed, as GNU does */
+	bool posix;
+	/* after SH_OPT_END: index of the first operand in argv (operands were moved to the end) */
+	int i;
 	char *arg; /* argument of the option just returned, or NULL */
 	/* internal */
 	char *cluster;

@@ -1,5 +1,6 @@
-/* grep: the patterns and the search in one line. Basic and extended expressions are glibc's, -F patterns are searched directly (as expressions with -i), -P is PCRE2. Hostile
- * patterns and hostile text. */
+/* grep: the patterns and the search in one line. Basic and extended expressions are glibc's, -F
+ * patterns are searched directly (as expressions with -i), -P is PCRE2. Hostile patterns and
+ * hostile text. */
 #include "shell/grep.h"
 
 #include <stdlib.h>

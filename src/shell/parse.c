@@ -44,7 +44,8 @@ char *sh_p_dup(struct sh_parser *p, sv s)
 {
 	char *m;
 
-	/* Most texts come out of the scratch buffer: a piece that did not fit must not go missing. */
+	/* Most texts come out of the scratch buffer: a piece that did not fit must not go
+	 * missing. */
 	if (!buf_ok(&p->scratch))
 		sh_p_fail(p, BOX_ELIMIT, p->line, "word too large");
 	m = sh_p_alloc(p, s.n + 1, 1);

@@ -1,5 +1,5 @@
-/* Private to the sed_*.c files: a sed script as a vector of commands, and the machine that runs it. POSIX sed with GNU's extensions, without
- * `e`: it would run commands that nobody typed. */
+/* Private to the sed_*.c files: a sed script as a vector of commands, and the machine that runs it.
+ * POSIX sed with GNU's extensions, without `e`: it would run commands that nobody typed. */
 #pragma once
 
 #include <stdbool.h>
@@ -118,9 +118,11 @@ struct sed {
 };
 
 /* sed_regex.c */
-/* Compile the text between delimiters (escapes of sed turned into what the engine takes). NULL or why not. */
+/* Compile the text between delimiters (escapes of sed turned into what the engine takes). NULL or
+ * why not. */
 const char *sed_compile(struct sed *s, struct sed_re *re, sv text, bool icase, bool multi);
-/* One of \a \f \r \t \v \cX \dNNN \oNNN \xHH at *p (behind the backslash): the byte, and *p behind it. -1: it is none of them. */
+/* One of \a \f \r \t \v \cX \dNNN \oNNN \xHH at *p (behind the backslash): the byte, and *p behind
+ * it. -1: it is none of them. */
 int sed_escape(const char **p, const char *end);
 
 /* sed_parse.c */

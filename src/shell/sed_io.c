@@ -1,5 +1,5 @@
-/* sed: lines in, lines out, and the files that are edited in place. See sed_machine.h. Memory: one line in advance, what waits for the end of a cycle, and with -i the new text of
- * one file. */
+/* sed: lines in, lines out, and the files that are edited in place. See sed_machine.h. Memory: one
+ * line in advance, what waits for the end of a cycle, and with -i the new text of one file. */
 #include "shell/sed_machine.h"
 
 #include <errno.h>
@@ -294,7 +294,8 @@ bool sed_is_last(const struct sed_machine *m)
 	return !m->have_ahead;
 }
 
-/* The next line into the pattern space (behind what is there, when `more`). False: there is none. */
+/* The next line into the pattern space (behind what is there, when `more`). False: there is
+ * none. */
 bool sed_read_pattern(struct sed_machine *m, bool more)
 {
 	sed_out_late(m);
@@ -370,7 +371,8 @@ static int back_up(struct sed_machine *m, const char *name)
 	return store(m, to, buf_sv(&old));
 }
 
-/* The edited text replaces the file's content: the same file, so that policy sees one write of content and links and rights stay. */
+/* The edited text replaces the file's content: the same file, so that policy sees one write of
+ * content and links and rights stay. */
 void sed_finish_edit(struct sed_machine *m, const char *name)
 {
 	int r = 0;

@@ -1,4 +1,5 @@
-/* Private to sed_run.c, sed_io.c and sed_subst.c: the state of a run and what its parts offer each other. */
+/* Private to sed_run.c, sed_io.c and sed_subst.c: the state of a run and what its parts offer each
+ * other. */
 #pragma once
 
 #include "shell/sed.h"
@@ -54,7 +55,8 @@ bool sed_put(struct sed_machine *m, struct sed_space *t, const char *p, size_t n
 sv sed_view(const struct sed_space *t);
 void sed_copy_space(struct sed_machine *m, struct sed_space *to, const struct sed_space *from);
 void sed_swap_spaces(struct sed_space *a, struct sed_space *b);
-/* Bytes of the output as they are: to standard output, or to the text of the file that is edited. */
+/* Bytes of the output as they are: to standard output, or to the text of the file that is
+ * edited. */
 void sed_out_bytes(struct sed_machine *m, const char *p, size_t n);
 /* A last line without newline gets it when something follows. */
 void sed_out_missing(struct sed_machine *m);
@@ -77,7 +79,8 @@ bool sed_open_next(struct sed_machine *m);
 /* Read one line in advance; with -s and -i not over the end of a file. */
 void sed_read_ahead(struct sed_machine *m);
 bool sed_is_last(const struct sed_machine *m);
-/* The next line into the pattern space (behind what is there, when `more`). False: there is none. */
+/* The next line into the pattern space (behind what is there, when `more`). False: there is
+ * none. */
 bool sed_read_pattern(struct sed_machine *m, bool more);
 /* Search with an expression; the empty one means the one used last. */
 bool sed_search(

@@ -93,7 +93,8 @@ uint64_t sed_read_number(struct sed_parser *p)
 	return v;
 }
 
-/* A bracket expression, whole; the [ was read. A \n in it is a newline, other backslashes are ordinary. */
+/* A bracket expression, whole; the [ was read. A \n in it is a newline, other backslashes are
+ * ordinary. */
 static int read_bracket(struct sed_parser *p, struct buf *out)
 {
 	int c = '[', class = 0;
@@ -126,8 +127,9 @@ static int read_bracket(struct sed_parser *p, struct buf *out)
 	return -1;
 }
 
-/* The text up to an unescaped delimiter (in a pattern a bracket expression protects it). An escaped delimiter loses its backslash; in a pattern \n is a newline. Without a closing delimiter on
- * the line: -1. */
+/* The text up to an unescaped delimiter (in a pattern a bracket expression protects it). An escaped
+ * delimiter loses its backslash; in a pattern \n is a newline. Without a closing delimiter on the
+ * line: -1. */
 int sed_read_delimited(struct sed_parser *p, int delim, bool pattern, struct buf *out)
 {
 	int c;
@@ -295,7 +297,8 @@ static sv read_file_name(struct sed_parser *p)
 	return sed_keep(p, (sv){ from, (size_t)(p->p - from) });
 }
 
-/* Opened here, as POSIX says: before the first line is read, and truncated even if nothing is ever written. */
+/* Opened here, as POSIX says: before the first line is read, and truncated even if nothing is ever
+ * written. */
 struct sed_file *sed_output_file(struct sed_parser *p)
 {
 	sv name = read_file_name(p);

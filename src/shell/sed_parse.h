@@ -23,7 +23,8 @@ static inline int sed_next(struct sed_parser *p)
 	return p->p < p->end ? (unsigned char)*p->p++ : -1;
 }
 
-/* "-e expression #1, char 3: text" with the number of characters read; only the first is said. Returns -1. */
+/* "-e expression #1, char 3: text" with the number of characters read; only the first is said.
+ * Returns -1. */
 int sed_fail(struct sed_parser *p, const char *text);
 int sed_no_memory(struct sed_parser *p);
 void sed_skip_blanks(struct sed_parser *p);
@@ -32,8 +33,9 @@ sv sed_keep(struct sed_parser *p, sv s);
 /* What must stand behind a command without arguments. */
 int sed_end_of_command(struct sed_parser *p);
 uint64_t sed_read_number(struct sed_parser *p);
-/* The text up to an unescaped delimiter (in a pattern a bracket expression protects it). An escaped delimiter loses its backslash; in a pattern \n is a newline. -1 without a
- * closing delimiter on the line. */
+/* The text up to an unescaped delimiter (in a pattern a bracket expression protects it). An escaped
+ * delimiter loses its backslash; in a pattern \n is a newline. -1 without a closing delimiter on
+ * the line. */
 int sed_read_delimited(struct sed_parser *p, int delim, bool pattern, struct buf *out);
 /* The file of w, opened; NULL after a message. */
 struct sed_file *sed_output_file(struct sed_parser *p);

@@ -46,7 +46,8 @@ int sed_escape(const char **p, const char *end)
 	return v & 0xff;
 }
 
-/* The text of a bracket expression, up to and with its ]. Escapes of sed work inside, but nothing is special there. */
+/* The text of a bracket expression, up to and with its ]. Escapes of sed work inside, but nothing
+ * is special there. */
 static const char *copy_bracket(struct buf *out, const char *p, const char *end)
 {
 	buf_put_byte(out, (uint8_t)*p++);

@@ -1,4 +1,5 @@
-/* sed: the machine: which commands are selected, and what they do. See sed_machine.h. One cycle a line. */
+/* sed: the machine: which commands are selected, and what they do. See sed_machine.h. One cycle a
+ * line. */
 #include "shell/sed_machine.h"
 
 #include <stdlib.h>

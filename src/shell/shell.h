@@ -379,7 +379,8 @@ int sh_start_tool(struct shell *sh, const struct sh_ticket *t, int argc, char *c
 void sh_signal_tool(struct shell *sh, uint32_t tool, int sig);
 /* Handle frames that are there; false when the channel is gone. */
 bool sh_mon_pump(struct shell *sh);
-/* The same now and then, for loops that ask the monitor nothing: a signal for the command arrives as a frame. */
+/* The same now and then, for loops that ask the monitor nothing: a signal for the command arrives
+ * as a frame. */
 void sh_mon_glance(struct shell *sh);
 /* An exited tool's status, if it was reported. */
 bool sh_tool_status(struct shell *sh, uint32_t tool, int *status);

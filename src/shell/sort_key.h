@@ -16,8 +16,8 @@ struct sort_order {
 
 struct sort_key {
 	size_t start_word, start_char; /* from 0 */
-	size_t end_word,
-	    end_char; /* end_word SIZE_MAX: to the end of the line; end_char 0: to the end of the word */
+	/* end_word SIZE_MAX: to the end of the line; end_char 0: to the end of the word */
+	size_t end_word, end_char;
 	struct sort_order o;
 };
 

@@ -27,7 +27,8 @@ void text_locale_begin(struct text_locale *l, struct sh_io *io)
 	for (size_t i = 0; i < 3 && (v == NULL || *v == '\0'); i++)
 		v = shcmd_env(io, names[i]);
 	l->utf8 = v != NULL && names_utf8(v);
-	/* The one UTF-8 locale that is always there; a host without its data works with bytes. Plain "C" is set too: the shell itself runs in UTF-8. */
+	/* The one UTF-8 locale that is always there; a host without its data works with bytes.
+	 * Plain "C" is set too: the shell itself runs in UTF-8. */
 	l->mine = newlocale(LC_CTYPE_MASK, l->utf8 ? "C.UTF-8" : "C", (locale_t)0);
 	if (l->mine == (locale_t)0) {
 		l->utf8 = false;

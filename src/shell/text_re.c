@@ -65,7 +65,8 @@ static size_t digits(sv p, size_t *i)
 	return n;
 }
 
-/* "n}" "n,}" ",m}" "n,m}" (or "\}") at g->i: the copies the engine makes. 0: this is no interval. */
+/* "n}" "n,}" ",m}" "n,m}" (or "\}") at g->i: the copies the engine makes. 0: this is no
+ * interval. */
 static size_t interval(struct growth *g)
 {
 	size_t i = g->i, low = digits(g->p, &i), high = low;

@@ -266,7 +266,8 @@ static void if_node(struct up *u, const struct sh_node *n)
 	buf_put_c(u->out, "fi");
 }
 
-/* A block between its opening and its closing word; bash puts that of `for` on a line of its own. */
+/* A block between its opening and its closing word; bash puts that of `for` on a line of its
+ * own. */
 static void framed(struct up *u, const char *open, const struct sh_node *n, const char *close)
 {
 	buf_put_c(u->out, open);

@@ -1,5 +1,6 @@
-/* Allocation failure on demand: link with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc and the n-th allocation fails. For sweeps that fail every allocation
- * once. Not for programs with threads. */
+/* Allocation failure on demand: link with -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc and the
+ * n-th allocation fails. For sweeps that fail every allocation once. Not for programs with
+ * threads. */
 #pragma once
 
 #include <stddef.h>

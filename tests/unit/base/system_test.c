@@ -97,7 +97,8 @@ static void errors_carry_text(void **state)
 
 static void hashes_known_vectors(void **state)
 {
-	/* SipHash-2-4 reference vectors: key 00..0f, message 00..n-1 (Aumasson and Bernstein 2012, appendix A and vectors.h) */
+	/* SipHash-2-4 reference vectors: key 00..0f, message 00..n-1 (Aumasson and Bernstein 2012,
+	 * appendix A and vectors.h) */
 	static const uint64_t want[] = { UINT64_C(0x726fdb47dd0e0e31), UINT64_C(0x74f839c593dc67fd),
 		UINT64_C(0x0d6c8009d9a94f5a), UINT64_C(0x85676696d7fb7e2d) };
 	struct sip_key k = { UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908) };

@@ -1,5 +1,6 @@
-/* The TOML reader against a table of documents: the valid ones with the tree they mean, the invalid ones with the place and the words of the error. The
- * rows follow the sections of the TOML 1.0 text. */
+/* The TOML reader against a table of documents: the valid ones with the tree they mean, the invalid
+ * ones with the place and the words of the error. The rows follow the sections of the TOML 1.0
+ * text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -456,7 +457,8 @@ static void refuses_invalid(void **state)
 	}
 }
 
-/* Every prefix and every single-byte change of a rich document ends in a tree or an error with a place. */
+/* Every prefix and every single-byte change of a rich document ends in a tree or an error with a
+ * place. */
 static void survives_damage(void **state)
 {
 	static const char doc[] =
@@ -479,7 +481,8 @@ static void survives_damage(void **state)
 				n = i;
 			else
 				copy[i] = put[k];
-			/* An exact heap copy, so that a read behind the end is seen by the sanitizer. */
+			/* An exact heap copy, so that a read behind the end is seen by the
+			 * sanitizer. */
 			char *exact = malloc(n + (n == 0));
 
 			memcpy(exact, copy, n);

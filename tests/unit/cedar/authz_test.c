@@ -218,7 +218,8 @@ static void test_leaves(void **state)
 	cedar_policies_free(ps);
 }
 
-/* ---- the index against all policies ------------------------------------------------------------------------------- */
+/* ---- the index against all policies
+ * ------------------------------------------------------------------------------- */
 
 static uint32_t seed;
 

@@ -1,4 +1,5 @@
-/* The box directory: refusals of box-config-and-policy 1.2, the life of the record, kills at every step of a first start. */
+/* The box directory: refusals of box-config-and-policy 1.2, the life of the record, kills at every
+ * step of a first start. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -233,7 +234,8 @@ static void excludes(void **state)
 	assert_int_equal(boxdir_open(&e->p, &b, &err), 0);
 }
 
-/* A process that is killed after boxdir_open and before boxdir_commit leaves nothing that stops the next start. */
+/* A process that is killed after boxdir_open and before boxdir_commit leaves nothing that stops the
+ * next start. */
 static void survives_kill(void **state)
 {
 	struct env *e = *state;

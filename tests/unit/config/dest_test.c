@@ -1,4 +1,5 @@
-/* Destination patterns: what they cover and when two of them can match one request (box-config-and-policy 1.7). */
+/* Destination patterns: what they cover and when two of them can match one request
+ * (box-config-and-policy 1.7). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

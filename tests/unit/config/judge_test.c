@@ -1,4 +1,5 @@
-/* Judging a plan against the file system: one row per rule of box-config-and-policy 1.2 to 1.6 that needs it, with the fragment of the message. */
+/* Judging a plan against the file system: one row per rule of box-config-and-policy 1.2 to 1.6 that
+ * needs it, with the fragment of the message. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* Parsing box.toml: one row per rule of box-config-and-policy 1.1, 1.3, 1.4 (spelling), 1.6, 1.7, 1.10, 1.11, with the fragment of the message that users and
- * tests match on, and the place it points to. */
+/* Parsing box.toml: one row per rule of box-config-and-policy 1.1, 1.3, 1.4 (spelling), 1.6, 1.7,
+ * 1.10, 1.11, with the fragment of the message that users and tests match on, and the place it
+ * points to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

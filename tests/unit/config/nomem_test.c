@@ -1,4 +1,5 @@
-/* Every allocation of the parse stage fails once: the result is an error, never a crash or a half plan that looks whole. */
+/* Every allocation of the parse stage fails once: the result is an error, never a crash or a half
+ * plan that looks whole. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -56,7 +56,8 @@ static void begin(size_t n)
 	fail.failed = 0;
 }
 
-/* Run `once` with the n-th and later allocations failing, for n = 1, 2, … until none fails any more. */
+/* Run `once` with the n-th and later allocations failing, for n = 1, 2, … until none fails any
+ * more. */
 static void sweep(void (*once)(void *arg), void *arg, size_t at_least)
 {
 	for (size_t n = 1;; n++) {
@@ -257,8 +258,8 @@ static void exchanges(void **state)
 
 			begin(++n);
 			exchange(&w);
-			/* Too little memory to report an outcome would rightly end the gateway. Here the reports
-			 * fit the socket, so it goes on. */
+			/* Too little memory to report an outcome would rightly end the gateway.
+			 * Here the reports fit the socket, so it goes on. */
 			if (w.gw->stopped)
 				fail_msg("allocation %zu: %s", n, gw_error(w.gw)->msg);
 			assert_true(w.reached <= w.permitted);

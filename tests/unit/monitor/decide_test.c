@@ -1,4 +1,5 @@
-/* Decisions: denial texts, batches, tickets and outcomes, owners that end, and the announcement's timeline under an injected clock. */
+/* Decisions: denial texts, batches, tickets and outcomes, owners that end, and the announcement's
+ * timeline under an injected clock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

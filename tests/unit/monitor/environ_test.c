@@ -1,4 +1,5 @@
-/* Environments: order of precedence, names that nobody may claim, PATH with and without the aliases. */
+/* Environments: order of precedence, names that nobody may claim, PATH with and without the
+ * aliases. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,10 @@
-/* The text commands against the host's own: every case of text_cases/NAME.txt runs in the shell and under /bin/sh, in two folders with the same files; output, status, messages and
- * the files left behind must be equal.
+/* The text commands against the host's own: every case of text_cases/NAME.txt runs in the shell and
+ * under /bin/sh, in two folders with the same files; output, status, messages and the files left
+ * behind must be equal.
  *
- * A case is one line; a line that begins with a tab continues it. "~ " in front: the messages are worded differently on purpose, only output and status are compared. "u " in front: only
- * for UTF-8. The tree is in setup below. */
+ * A case is one line; a line that begins with a tab continues it. "~ " in front: the messages are
+ * worded differently on purpose, only output and status are compared. "u " in front: only for
+ * UTF-8. The tree is in setup below. */
 #include <fcntl.h>
 #include <locale.h>
 #include <setjmp.h>

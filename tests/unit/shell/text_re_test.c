@@ -1,4 +1,5 @@
-/* Regular expressions that grow: what the engine would copy without end is refused before it sees it, everywhere one can be given. */
+/* Regular expressions that grow: what the engine would copy without end is refused before it sees
+ * it, everywhere one can be given. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The text commands and policy: what is decided, in which order, what a refusal leaves, and what has no peer on the host. Equality with the host's tools is
- * text_host_test.c's. */
+/* The text commands and policy: what is decided, in which order, what a refusal leaves, and what
+ * has no peer on the host. Equality with the host's tools is text_host_test.c's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,8 @@
 #include "harness.h"
 #include "base/ban.h"
 
-/* Refuses everything about names that begin with "no", and writing to names that begin with "ro". */
+/* Refuses everything about names that begin with "no", and writing to names that begin with
+ * "ro". */
 static bool permit_fs(void *arg, enum mon_fs_op op, const char *path)
 {
 	const char *base = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
