@@ -9,6 +9,8 @@
 #include "dogwood/format.h"
 #include "dogwood/policyset.h"
 
+#include "render.h"
+
 #include "base/ban.h"
 
 #define CHECK(x) ((x) ? (void)0 : abort())
@@ -116,14 +118,13 @@ static void with_schema(const struct dw_load *like)
 {
 	struct dw_load in = *like;
 	AUTO_DW_DIAGS d = { 0 };
-	AUTO_BUF out = buf_with(1 << 20);
 	struct box_err err;
 	struct dw_set *s;
 
 	in.action_schema = (struct dw_source){ SV("actions"), sv_c(actions) };
 	s = dw_load(&in, &d, &err);
 	CHECK((s != NULL) == (d.errors == 0));
-	dw_diags_print(&d, &out);
+	fuzz_render(&d);
 	dw_set_free(s);
 }
 
@@ -140,7 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size == 0)
 		return 0;
 	s = dw_load(&in, &d, &err);
-	dw_diags_print(&d, &out);
+	fuzz_render(&d);
 	format(s, &in);
 	with_schema(&in);
 	if (s == NULL)

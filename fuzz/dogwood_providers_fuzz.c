@@ -5,6 +5,8 @@
 #include "dogwood/decide.h"
 #include "dogwood/policyset.h"
 
+#include "render.h"
+
 #include "base/ban.h"
 
 #define CHECK(x) ((x) ? (void)0 : abort())
@@ -60,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (in.policy.text.n == 0)
 		in.policy.text = sv_c(calls);
 	s = dw_load(&in, &d, &err);
-	dw_diags_print(&d, &out);
+	fuzz_render(&d);
 	CHECK(s != NULL || d.errors != 0);
 	if (s == NULL)
 		return 0;

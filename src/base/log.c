@@ -14,13 +14,19 @@ static const char *log_prefix = "box";
 static enum log_level log_max = LOG_INFO;
 static bool log_colour;
 
+bool log_colour_on(int fd)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(fd) == 1 && (no == NULL || *no == '\0') &&
+	       (term == NULL || strcmp(term, "dumb") != 0);
+}
+
 void log_init(const char *prefix, enum log_level level)
 {
-	const char *no = getenv("NO_COLOR"); /* https://no-color.org: set and not empty */
-
 	log_prefix = prefix;
 	log_max = level;
-	log_colour = isatty(STDERR_FILENO) == 1 && (no == NULL || *no == '\0');
+	log_colour = log_colour_on(STDERR_FILENO);
 }
 
 static void __attribute__((format(printf, 3, 0)))

@@ -7,8 +7,11 @@
 
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 
-/* Set once in main. prefix is static ("box", "box-gateway"); colour is switched on only for a
- * terminal without NO_COLOR. */
+/* May what is written to fd be coloured? A terminal that takes it (TERM is not "dumb"), and no
+ * NO_COLOR that is set and not empty (https://no-color.org). */
+bool log_colour_on(int fd);
+/* Set once in main. prefix is static ("box", "box-gateway"); colour as log_colour_on
+ * says. */
 void log_init(const char *prefix, enum log_level level);
 /* "<prefix>: <text>" with no level word: status lines of `box run`. */
 void log_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

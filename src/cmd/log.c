@@ -145,8 +145,7 @@ static void fit(size_t w[COLS])
 
 static void print_table(const struct record_rows *rows, const struct options *o)
 {
-	bool colour = isatty(STDOUT_FILENO) == 1 &&
-	              (getenv("NO_COLOR") == NULL || *getenv("NO_COLOR") == '\0');
+	bool colour = log_colour_on(STDOUT_FILENO);
 	size_t w[COLS];
 	AUTO_BUF out = buf_with((size_t)256 << 20);
 

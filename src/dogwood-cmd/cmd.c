@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "engine/diag.h"
 
 #include "base/ban.h"
@@ -51,17 +52,10 @@ int cmd_usage(const struct cmd *self, int opt)
 }
 
 /* https://no-color.org: any value but the empty one. */
-static bool colour(void)
-{
-	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
-
-	return isatty(STDERR_FILENO) && (no == NULL || no[0] == '\0') &&
-	       (term == NULL || strcmp(term, "dumb") != 0);
-}
-
 void cmd_put_diags(const dogwood_diags *d)
 {
-	char *text = dogwood_diags_text(d, colour() ? DOGWOOD_RENDER_COLOUR : 0);
+	char *text =
+	    dogwood_diags_text(d, log_colour_on(STDERR_FILENO) ? DOGWOOD_RENDER_COLOUR : 0);
 
 	(void)fputs(text != NULL ? text : "error: there is no memory to show the findings\n",
 	    stderr); /* nowhere else to say it */

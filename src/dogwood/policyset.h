@@ -47,9 +47,6 @@ struct dw_diags {
 };
 void dw_diags_fini(struct dw_diags *d);
 #define AUTO_DW_DIAGS __attribute__((cleanup(dw_diags_fini))) struct dw_diags
-/* "file:line:column: error: message" plus the line and a caret, for people; text from the source is
- * made safe for a terminal. */
-void dw_diags_print(const struct dw_diags *d, struct buf *out);
 /* All error messages joined by a newline: what the reference prints. */
 void dw_diags_messages(const struct dw_diags *d, enum dw_severity severity, struct buf *out);
 

@@ -87,47 +87,6 @@ void dw_diags_take(struct dw_diags *d, const struct cedar_diags *ds, const struc
 	d->cut = d->cut || ds->dropped != 0;
 }
 
-void dw_diags_print(const struct dw_diags *d, struct buf *out)
-{
-	for (size_t i = 0; i < d->n; i++) {
-		const struct dw_diag *x = &d->v[i];
-
-		buf_put_escaped(out, x->file);
-		if (x->line != 0)
-			buf_putf(out, ":%u:%u", x->line, x->column);
-		buf_putf(out, ": %s: ", x->severity == DW_ERROR ? "error" : "warning");
-		buf_put_sv(out, x->message);
-		buf_put_byte(out, '\n');
-		if (x->line != 0) {
-			size_t len = x->len != 0 ? x->len : 1;
-
-			buf_putf(out, "%5u | ", x->line);
-			buf_put_visible(out, x->line_text);
-			buf_put_c(out, "\n      | ");
-			for (uint32_t k = 1; k < x->column; k++)
-				buf_put_byte(out, ' ');
-			/* Not beyond the end of the line. */
-			if (x->column != 0 &&
-			    len > x->line_text.n + 1 -
-			              (x->column - 1 < x->line_text.n ? x->column - 1
-			                                              : x->line_text.n))
-				len = x->line_text.n + 1 -
-				      (x->column - 1 < x->line_text.n ? x->column - 1
-				                                      : x->line_text.n);
-			for (size_t k = 0; k < len; k++)
-				buf_put_byte(out, '^');
-			buf_put_byte(out, '\n');
-		}
-		if (x->help.n != 0) {
-			buf_put_c(out, "      = help: ");
-			buf_put_sv(out, x->help);
-			buf_put_byte(out, '\n');
-		}
-	}
-	if (d->cut)
-		buf_put_c(out, "(there are more findings than could be kept)\n");
-}
-
 void dw_diags_messages(const struct dw_diags *d, enum dw_severity severity, struct buf *out)
 {
 	bool first = true;

@@ -295,8 +295,8 @@ static void refused_with_the_exact_message(void **state)
 static void every_mistake_of_a_file_is_told(void **state)
 {
 	AUTO_DW_DIAGS d = { 0 };
-	AUTO_BUF text = buf_with(1 << 20);
 	struct box_err err = { 0 };
+	bool window = false;
 
 	(void)state;
 	assert_null(load("permit (principal, action == Box::Action::\"fs:raed\", resource);\n"
@@ -310,10 +310,11 @@ static void every_mistake_of_a_file_is_told(void **state)
 	                 "Box::Action::\"fs:read\"::request{ input.file: 1 } };\n",
 	    &d, &err));
 	assert_true(d.errors >= 4);
-	dw_diags_print(&d, &text);
-	assert_non_null(buf_cstr(&text));
-	assert_true(sv_find_sv(buf_sv(&text), SV("policy.dw:3:96: error: temporal window")) >= 0);
-	assert_true(sv_find_sv(buf_sv(&text), SV("^^^")) >= 0);
+	for (size_t i = 0; i < d.n; i++)
+		if (d.v[i].line == 3 && d.v[i].column == 96 &&
+		    sv_starts(d.v[i].message, SV("temporal window")))
+			window = true;
+	assert_true(window);
 }
 
 struct check {
