@@ -1,4 +1,5 @@
-/* Findings about hostile sources, printed as the programs print them: the renderer takes any text. */
+/* Findings about hostile sources, printed as the programs print them: the renderer takes any
+ * text. */
 #pragma once
 
 #include <stdlib.h>

@@ -116,8 +116,9 @@ static void become_child(struct shell *sh, int mon, int files, bool background)
 
 pid_t sh_fork(struct shell *sh, bool background)
 {
-	int mon[2] = { -1, -1 }, child = -1, server = -1, fds[2];
+	int mon[2] = { -1, -1 }, child = -1, server = -1, fds[2], sys;
 	struct box_err err;
+	sigset_t all, old;
 	pid_t pid = -1;
 
 	if (sh->subshell >= SH_SUBSHELL_DEPTH_MAX) {
@@ -135,16 +136,23 @@ pid_t sh_fork(struct shell *sh, bool background)
 		sh_error(sh, true, 125, "effect interception failed: %s", err.msg);
 		goto out;
 	}
+	/* A signal sent to the child at once finds either no handler of ours or waits: the handlers
+	 * it has from here only note what is forgotten a moment later. */
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &old);
 	pid = fork();
-	if (pid < 0) {
-		sh_error(sh, true, 1, "cannot fork: %s", box_strerror(errno));
-		goto out;
-	}
 	if (pid == 0) {
 		fd_drop(&mon[1]);
 		fd_drop(&server);
 		become_child(sh, mon[0], child, background);
+		(void)sigprocmask(SIG_SETMASK, &old, NULL);
 		return 0;
+	}
+	sys = errno;
+	(void)sigprocmask(SIG_SETMASK, &old, NULL);
+	if (pid < 0) {
+		sh_error(sh, true, 1, "cannot fork: %s", box_strerror(sys));
+		goto out;
 	}
 	child_add(sh, pid, background);
 out:

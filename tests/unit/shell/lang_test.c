@@ -205,6 +205,10 @@ static void pipelines(void **state)
 		{ "echo err 2>&1 >/dev/null | cat; { echo e >&2; } |& cat", "e\n", 0 },
 		{ "sleep 0.05 & p=$!; wait $p; echo $?; (exit 7) & wait $!; echo $?", "0\n7\n", 0 },
 		{ "sleep 5 & kill $!; wait $!; echo $?", "143\n", 0 },
+		/* However young the child is, it has no handler of its parent's. */
+		{ "for i in {1..100}; do sleep 5 & kill $!; wait $!; [ $? = 143 ] || echo lost; "
+		  "done",
+		    "", 0 },
 	};
 
 	(void)state;
