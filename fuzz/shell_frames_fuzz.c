@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (add_chan(s, pair[0], true, &err) == NULL)
 		abort();
 	if (size != 0 && (data[0] & 1) != 0)
-		chan_set_state(s->chans->chan, STATE_LIVE);
+		chan_set_state(s->chans->chan, SESSION_LIVE);
 	rig_feed(r, pair[1], data, size);
 	(void)close(pair[1]);
 	rig_settle(r);
