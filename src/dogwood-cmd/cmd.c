@@ -52,25 +52,27 @@ int cmd_usage(const struct cmd *self, int opt)
 }
 
 /* https://no-color.org: any value but the empty one. */
-void cmd_put_diags(const dogwood_diags *d)
+static unsigned render_flags(void)
 {
-	char *text =
-	    dogwood_diags_text(d, log_colour_on(STDERR_FILENO) ? DOGWOOD_RENDER_COLOUR : 0);
+	return log_colour_on(STDERR_FILENO) ? DOGWOOD_RENDER_COLOUR : 0;
+}
 
+/* Frees text. */
+static void put_findings(char *text)
+{
 	(void)fputs(text != NULL ? text : "error: there is no memory to show the findings\n",
 	    stderr); /* nowhere else to say it */
 	dogwood_free(text);
 }
 
+void cmd_put_diags(const dogwood_diags *d)
+{
+	put_findings(dogwood_diags_text(d, render_flags()));
+}
+
 int cmd_findings(const struct dw_diags *found)
 {
-	dogwood_diags *d = dogwood_diags_new();
-
-	if (d == NULL || eng_diags_add(d, found, (sv){ NULL, 0 }, NULL) < 0)
-		(void)cmd_error("no memory for the findings");
-	else
-		cmd_put_diags(d);
-	dogwood_diags_free(d);
+	put_findings(eng_diags_show(found, render_flags()));
 	return CMD_REFUSED;
 }
 

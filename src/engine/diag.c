@@ -287,6 +287,17 @@ char *dogwood_diags_text(const dogwood_diags *d, unsigned flags)
 	return give(&b);
 }
 
+char *eng_diags_show(const struct dw_diags *from, unsigned flags)
+{
+	dogwood_diags *d = dogwood_diags_new();
+	char *text = NULL;
+
+	if (d != NULL && eng_diags_add(d, from, (sv){ NULL, 0 }, NULL) == 0)
+		text = dogwood_diags_text(d, flags);
+	dogwood_diags_free(d);
+	return text;
+}
+
 char *dogwood_diags_json(const dogwood_diags *d)
 {
 	struct buf b = buf_with(RENDER_MAX);

@@ -22,3 +22,7 @@ size_t eng_join_find(const struct eng_join *j, size_t at);
  * it are placed by j. 0, or -1 without memory. */
 int eng_diags_add(
     dogwood_diags *d, const struct dw_diags *from, sv policy, const struct eng_join *j);
+
+/* Findings of a load of our own as dogwood_diags_text shows them. dogwood_free it; NULL without
+ * memory. */
+char *eng_diags_show(const struct dw_diags *from, unsigned flags);

@@ -25,18 +25,14 @@ static const char *base_name(sv path)
 /* All findings on stderr, with carets. */
 static void print_findings(const struct dw_diags *found)
 {
-	dogwood_diags *d = dogwood_diags_new();
-	char *text = NULL;
+	char *text =
+	    eng_diags_show(found, log_colour_on(STDERR_FILENO) ? DOGWOOD_RENDER_COLOUR : 0);
 
-	if (d != NULL && eng_diags_add(d, found, (sv){ NULL, 0 }, NULL) == 0)
-		text =
-		    dogwood_diags_text(d, log_colour_on(STDERR_FILENO) ? DOGWOOD_RENDER_COLOUR : 0);
 	if (text == NULL)
 		log_error("no memory to show the findings");
 	else if (fd_write_full(STDERR_FILENO, text, strlen(text)) != 0)
 		log_debug("stderr is gone"); /* the error line will not be seen either */
 	dogwood_free(text);
-	dogwood_diags_free(d);
 }
 
 /* "policy file <path> will not load: <first error>" */
