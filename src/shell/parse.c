@@ -205,6 +205,7 @@ struct sh_part *sh_p_sub_parts(struct sh_parser *p, sv text, enum sh_wmode mode,
 		longjmp(p->on_error, 1);
 	}
 	parts = sh_p_parts(&q, mode);
+	sh_p_read_bodies(&q);
 	parser_fini(&q);
 	sh_p_leave(p);
 	return parts;
@@ -480,6 +481,7 @@ static int with_parser(struct arena *a, sv text, struct box_err *err,
 		return -1;
 	}
 	fn(&p, arg);
+	sh_p_read_bodies(&p);
 	parser_fini(&p);
 	return 0;
 }

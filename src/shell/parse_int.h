@@ -140,6 +140,9 @@ bool sh_p_alias(struct sh_parser *p);
 /* Did an alias that ended in a blank end just before the peeked word? */
 bool sh_p_alias_chain(struct sh_parser *p);
 void sh_p_read_delim(struct sh_parser *p, struct sh_redir *r);
+/* Read the bodies of the here-documents that wait, from the cursor on: at each newline and at the
+ * end of every text, so that none is left without a body. */
+void sh_p_read_bodies(struct sh_parser *p);
 void sh_p_skip_blanks(struct sh_parser *p);
 
 /* parse.c */

@@ -169,7 +169,7 @@ static void read_body(struct sh_parser *p, struct sh_redir *r)
 	}
 }
 
-static void read_bodies(struct sh_parser *p)
+void sh_p_read_bodies(struct sh_parser *p)
 {
 	while (p->here != NULL) {
 		struct sh_redir *r = p->here;
@@ -180,7 +180,7 @@ static void read_bodies(struct sh_parser *p)
 }
 
 /* The delimiter word of << at the cursor: quote removal only (POSIX 2.7.4). Queues r for
- * read_bodies. */
+ * sh_p_read_bodies. */
 void sh_p_read_delim(struct sh_parser *p, struct sh_redir *r)
 {
 	size_t mark = p->scratch.n;
@@ -351,8 +351,7 @@ static void lex(struct sh_parser *p, struct token *t, bool assign_ok)
 	c = sh_p_look(p, 0);
 	t->start = p->pos;
 	if (c < 0) {
-		if (p->here != NULL)
-			read_bodies(p);
+		sh_p_read_bodies(p);
 		t->kind = TK_EOF;
 		return;
 	}
@@ -374,8 +373,7 @@ static void lex(struct sh_parser *p, struct token *t, bool assign_ok)
 	switch (c) {
 	case '\n':
 		t->kind = TK_NEWLINE;
-		if (p->here != NULL)
-			read_bodies(p);
+		sh_p_read_bodies(p);
 		break;
 	case ';':
 		t->kind = op_semi(p);

@@ -140,8 +140,11 @@ static struct sh_part *try_arith(struct sh_parser *p)
 {
 	size_t pos = p->pos;
 	int line = p->line;
+	struct sh_redir *here = p->here, *last = here;
 	struct sh_part *part = sh_p_part(p, SH_PT_ARITH);
 
+	while (last != NULL && last->here_next != NULL)
+		last = last->here_next;
 	part->sub = sh_p_parts(p, W_ARITH);
 	if (sh_p_look(p, 0) == ')' && sh_p_look(p, 1) == ')') {
 		(void)sh_p_next(p);
@@ -150,6 +153,10 @@ static struct sh_part *try_arith(struct sh_parser *p)
 	}
 	if (sh_p_look(p, 0) < 0)
 		sh_p_fail(p, BOX_EPARSE, line, "unterminated $(())");
+	/* The here-documents that wait are those that waited before the attempt. */
+	if (last != NULL)
+		last->here_next = NULL;
+	p->here = here;
 	p->pos = pos;
 	p->line = line;
 	return NULL;

@@ -174,6 +174,13 @@ static void redirections(void **state)
 		{ "cat <<-EOF\n\t\ta\n\tEOF", "a\n", 0 },
 		{ "cat <<A; cat <<B\na\nA\nb\nB", "a\nb\n", 0 },
 		{ "echo \"$(cat <<'EOF'\nit's (here\nEOF\n)\"", "it's (here\n", 0 },
+		/* A body that never comes is empty; one that was looked for in vain as part of an
+		 * arithmetic expansion is read once. */
+		{ "cat <<E\n$(cat <<F)\nE\necho after", "\nafter\n", 0 },
+		{ "f() { cat <<E\n$(cat <<F)\nE\n}; declare -f f; f",
+		    "f () \n{ \n    cat <<E\n$(cat <<F\nF\n)\nE\n}\n\n", 0 },
+		{ "cat <<A; echo $(( cat <<E\naa\nA\nab\nE\n) ; echo x)\necho after",
+		    "aa\nab x\nafter\n", 0 },
 		{ "cat <<< \"a  b\"", "a  b\n", 0 },
 		{ "exec 3> f; echo x >&3; exec 3>&-; cat f; echo y >&3; echo $?", "x\n1\n", 0 },
 		{ "while read -r a b; do echo \"$b-$a\"; done <<E\n1 2 3\n\\x y\nE",
