@@ -111,8 +111,7 @@ static const char *element(struct ar *a, const struct lval *l, int64_t *index, b
 	*index = text_value(a, l->sub);
 	if (v == NULL || a->bad)
 		return NULL;
-	if (*index < 0)
-		*index += sh_var_max_index(v) + 1;
+	*index = sh_var_from_end(v, *index);
 	return sh_var_index(v, *index);
 }
 
@@ -602,16 +601,20 @@ static int64_t comma(struct ar *a)
 
 int sh_arith(struct shell *sh, const char *text, int64_t *out)
 {
-	struct ar a = { .sh = sh, .text = text, .p = text };
+	struct ar a = { .sh = sh };
+	char *copy;
 
 	*out = 0;
-	blanks(&a);
-	if (*a.p == '\0')
+	if (text[strspn(text, " \t\n\r")] == '\0')
 		return 0;
+	/* The text may be a variable's value, and the expression may assign to that variable. */
+	copy = sh_xstrdup(text);
+	a.text = a.p = copy;
 	*out = comma(&a);
 	blanks(&a);
 	if (!a.bad && *a.p != '\0')
 		(void)fail(&a, "syntax error in expression");
+	free(copy);
 	return a.bad ? -1 : 0;
 }
 

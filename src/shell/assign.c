@@ -6,13 +6,33 @@
 #include "shell/shell.h"
 #include "base/ban.h"
 
+/* The index behind the last one; -1 when there is none. */
+static int64_t behind(int64_t index)
+{
+	return index == INT64_MAX ? -1 : index + 1;
+}
+
+static int set_next(struct shell *sh, const char *name, const char *value, int64_t *next)
+{
+	if (*next < 0) {
+		sh_msg(sh, "%s: bad array subscript", name);
+		return -1;
+	}
+	if (sh_var_set_index(sh, name, *next, value, false) != 0)
+		return -1;
+	*next = behind(*next);
+	return 0;
+}
+
 /* One element of name=( ... ): [sub]=value, or words that take the next indices. */
 static int element(struct shell *sh, struct arena *a, const char *name, bool assoc,
     const struct sh_assign *e, int64_t *next, char **key)
 {
 	struct sh_args args = { 0 };
+	struct sh_var *v;
 	char *value;
 	struct sh_word w;
+	int64_t index;
 
 	if (e->subscript != NULL) {
 		char *sub = sh_expand_str(sh, a, e->subscript, SH_X_STRING);
@@ -22,11 +42,14 @@ static int element(struct shell *sh, struct arena *a, const char *name, bool ass
 			return -1;
 		if (assoc)
 			return sh_var_set_key(sh, name, sub, value, e->append);
-		if (sh_arith(sh, sub, next) != 0)
+		if (sh_arith(sh, sub, &index) != 0)
 			return -1;
-		if (sh_var_set_index(sh, name, *next, value, e->append) != 0)
+		v = sh_var_find(sh, name);
+		if (v != NULL)
+			index = sh_var_from_end(v, index);
+		if (sh_var_set_index(sh, name, index, value, e->append) != 0)
 			return -1;
-		(*next)++;
+		*next = behind(index);
 		return 0;
 	}
 	w = *e->value;
@@ -35,7 +58,7 @@ static int element(struct shell *sh, struct arena *a, const char *name, bool ass
 		return -1;
 	for (size_t i = 0; i < args.n; i++) {
 		if (!assoc) {
-			if (sh_var_set_index(sh, name, (*next)++, args.v[i], false) != 0)
+			if (set_next(sh, name, args.v[i], next) != 0)
 				return -1;
 		} else if (*key == NULL) {
 			*key = args.v[i]; /* bash 5.1: A=(k v k v) */
@@ -103,7 +126,7 @@ static int array(struct shell *sh, struct arena *a, const struct sh_assign *as, 
 	if (v == NULL)
 		return -1;
 	if (as->append)
-		next = sh_var_max_index(v) + 1;
+		next = behind(sh_var_max_index(v));
 	else
 		sh_var_clear_elems(v);
 	v->flags |= SH_V_SET | flags;

@@ -41,9 +41,9 @@ static int one(struct src *s, char *c)
 	if (s->o->timeout_ns >= 0) {
 		struct pollfd p = { .fd = s->o->fd, .events = POLLIN };
 		int64_t left = s->end - clock_now(&s->io->mono);
-		int k = poll(&p, 1, left <= 0 ? 0 : (int)((left + NS_PER_MS - 1) / NS_PER_MS));
+		int64_t ms = left <= 0 ? 0 : (left + NS_PER_MS - 1) / NS_PER_MS;
 
-		if (k == 0)
+		if (poll(&p, 1, ms < INT32_MAX ? (int)ms : INT32_MAX) == 0)
 			return -2;
 	}
 	s->io->sh->traps_break = true;
@@ -229,7 +229,7 @@ static bool seconds(const char *s, int64_t *ns)
 
 	errno = 0;
 	v = strtod(s, &end);
-	if (end == s || *end != '\0' || v < 0 || v > 1e9)
+	if (end == s || *end != '\0' || !(v >= 0 && v <= 1e9))
 		return false;
 	*ns = (int64_t)(v * (double)NS_PER_SEC);
 	return true;

@@ -89,9 +89,7 @@ static bool variable_set(struct shell *sh, const char *name)
 		return sh_var_key(v, text) != NULL;
 	if (sh_arith(sh, text, &index) != 0)
 		return false;
-	if (index < 0)
-		index += sh_var_max_index(v) + 1;
-	return sh_var_index(v, index) != NULL;
+	return sh_var_index(v, sh_var_from_end(v, index)) != NULL;
 }
 
 bool sh_test_is_unary(const char *s)

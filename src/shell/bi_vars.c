@@ -456,7 +456,7 @@ static int unset_element(struct sh_io *io, const char *name)
 	if ((v->flags & SH_V_ARRAY) == 0)
 		return index == 0 ? sh_var_unset(io->sh, base) != 0
 		                  : shcmd_err(io, "%s: not an array variable", base);
-	if (index < 0 && index + sh_var_max_index(v) + 1 < 0)
+	if (sh_var_from_end(v, index) < 0)
 		return shcmd_err(io, "[%lld]: bad array subscript", (long long)index);
 	sh_var_unset_index(v, index);
 	return 0;

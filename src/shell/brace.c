@@ -14,11 +14,15 @@
 struct item {
 	const struct sh_part *part; /* not literal text */
 	char c;
+	/* of an opening brace: what lies between it and the one that closes it, at this depth */
+	bool comma, dots;
+	size_t close; /* how far behind it that one is; 0: there is none. The opening one below
+	               * it while they are looked for */
 };
 
 struct br {
 	struct arena *a;
-	size_t count;
+	size_t count, pieces;
 	bool too_many;
 };
 
@@ -35,6 +39,8 @@ static struct seq *one(struct br *b, const struct item *v, size_t n)
 {
 	struct seq *s = sh_aalloc(b->a, 1, sizeof(*s));
 
+	if (++b->pieces > WORDS_MAX)
+		b->too_many = true;
 	s->v = sh_aalloc(b->a, n + 1, sizeof(*s->v));
 	if (n != 0)
 		memcpy(s->v, v, n * sizeof(*v));
@@ -47,33 +53,34 @@ static bool is(const struct item *i, char c)
 	return i->part == NULL && i->c == c;
 }
 
-/* The brace that closes the one at v[0]; n when there is none. *comma: a comma at this depth was
- * seen; *dots: ".." */
-static size_t closing(const struct item *v, size_t n, bool *comma, bool *dots)
+/* Find the pairs, in one pass: a word may be all braces. */
+static void match(struct item *v, size_t n)
 {
-	int depth = 0;
+	size_t open = n; /* the innermost one, n: none */
 
-	*comma = *dots = false;
 	for (size_t i = 0; i < n; i++) {
 		if (is(&v[i], '{')) {
-			depth++;
+			v[i].close = open;
+			open = i;
+		} else if (open == n) {
+			continue;
 		} else if (is(&v[i], '}')) {
-			if (--depth == 0)
-				return i;
-		} else if (depth == 1 && is(&v[i], ',')) {
-			*comma = true;
-		} else if (depth == 1 && is(&v[i], '.') && i + 1 < n && is(&v[i + 1], '.')) {
-			*dots = true;
+			size_t below = v[open].close;
+
+			v[open].close = i - open;
+			open = below;
+		} else if (is(&v[i], ',')) {
+			v[open].comma = true;
+		} else if (is(&v[i], '.') && i + 1 < n && is(&v[i + 1], '.')) {
+			v[open].dots = true;
 		}
 	}
-	return n;
-}
+	while (open != n) { /* those are ordinary characters */
+		size_t below = v[open].close;
 
-static void append(struct seq **list, struct seq *more)
-{
-	while (*list != NULL)
-		list = &(*list)->next;
-	*list = more;
+		v[open].close = 0;
+		open = below;
+	}
 }
 
 static struct seq *text_seq(struct br *b, const char *s)
@@ -146,7 +153,7 @@ static struct seq *sequence(struct br *b, const struct item *v, size_t n)
 	if (step == 0)
 		step = 1;
 	for (int64_t i = x; x <= y ? i <= y : i >= y; i += x <= y ? step : -step) {
-		char num[32];
+		char num[80];
 
 		if (++b->count > WORDS_MAX) {
 			b->too_many = true;
@@ -165,13 +172,15 @@ static struct seq *sequence(struct br *b, const struct item *v, size_t n)
 /* The alternatives between the braces at v[0] and v[end]. */
 static struct seq *alternatives(struct br *b, const struct item *v, size_t end, int depth)
 {
-	struct seq *list = NULL;
+	struct seq *list = NULL, **tail = &list;
 	size_t from = 1;
 	int level = 0;
 
-	for (size_t i = 1; i <= end; i++) {
+	for (size_t i = 1; i <= end && !b->too_many; i++) {
 		if (i == end || (level == 0 && is(&v[i], ','))) {
-			append(&list, expand(b, v + from, i - from, depth + 1));
+			*tail = expand(b, v + from, i - from, depth + 1);
+			while (*tail != NULL)
+				tail = &(*tail)->next;
 			from = i + 1;
 		} else if (is(&v[i], '{')) {
 			level++;
@@ -214,18 +223,15 @@ static struct seq *product(
 static struct seq *expand(struct br *b, const struct item *v, size_t n, int depth)
 {
 	for (size_t i = 0; i < n && depth < DEPTH_MAX && !b->too_many; i++) {
-		bool comma, dots;
 		struct seq *mid = NULL;
-		size_t end;
+		size_t end = v[i].close;
 
-		if (!is(&v[i], '{'))
+		/* All of [v, v + n) lies between two braces of a pair or outside of all of them. */
+		if (!is(&v[i], '{') || end == 0)
 			continue;
-		end = closing(v + i, n - i, &comma, &dots);
-		if (end == n - i)
-			continue;
-		if (comma)
+		if (v[i].comma)
 			mid = alternatives(b, v + i, end, depth);
-		else if (dots)
+		else if (v[i].dots)
 			mid = sequence(b, v + i + 1, end - 1);
 		if (mid == NULL)
 			continue;
@@ -320,6 +326,7 @@ struct sh_word *sh_brace_expand(struct arena *a, const struct sh_word *w, bool *
 		for (size_t i = 0; i < p->text.n; i++)
 			v[n++].c = p->text.p[i];
 	}
+	match(v, n);
 	for (struct seq *s = expand(&b, v, n, 0); s != NULL; s = s->next) {
 		*tail = to_word(&b, s, w);
 		tail = &(*tail)->next;

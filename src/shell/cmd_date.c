@@ -124,11 +124,10 @@ static bool relative(const char **p, struct tm *tm, int64_t *add)
 		}
 		n = strtol(q, &end, 10);
 		if (end == q)
-			n = sign;
-		else
-			n *= sign;
+			n = 1;
 		if (n > 100000000 || n < -100000000)
 			return false;
+		n *= sign;
 		q = end != q ? end : q;
 	}
 	while (*q == ' ')
@@ -151,8 +150,12 @@ static bool relative(const char **p, struct tm *tm, int64_t *add)
 		}
 		if (ago)
 			n = -n;
+		/* Several of them may be added; a text is shorter than what add can hold. */
 		*add += n * units[i].sec;
-		tm->tm_mon += (int)(n * units[i].months);
+		n = tm->tm_mon + n * units[i].months;
+		if (n > INT32_MAX || n < INT32_MIN)
+			return false;
+		tm->tm_mon = (int)n;
 		*p = q;
 		return true;
 	}

@@ -31,10 +31,11 @@ static void forget(struct shell *sh)
 		if ((v[i]->flags & SH_V_EXPORT) == 0 && strcmp(v[i]->name, "UID") != 0 &&
 		    strcmp(v[i]->name, "EUID") != 0 && strcmp(v[i]->name, "PPID") != 0 &&
 		    strcmp(v[i]->name, "OSTYPE") != 0 && strncmp(v[i]->name, "BASH", 4) != 0) {
-			v[i]->flags &= ~(unsigned)(SH_V_READONLY | SH_V_LOCAL);
+			/* Not what a reference means: that one is visited by itself. */
+			v[i]->flags &= ~(unsigned)(SH_V_READONLY | SH_V_LOCAL | SH_V_NAMEREF);
 			(void)sh_var_unset(sh, v[i]->name);
 		} else if ((v[i]->flags & SH_V_EXPORT) != 0) {
-			v[i]->flags &= ~(unsigned)(SH_V_READONLY | SH_V_LOCAL);
+			v[i]->flags &= ~(unsigned)(SH_V_READONLY | SH_V_LOCAL | SH_V_NAMEREF);
 		}
 	}
 	free(v);

@@ -22,6 +22,17 @@ void sh_check_errexit(struct shell *sh)
 		sh->flow = SH_FLOW_EXIT;
 }
 
+bool sh_stack_full(struct shell *sh)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if ((here < sh->stack ? sh->stack - here : here - sh->stack) < sh->stack_max)
+		return false;
+	if (sh->flow != SH_FLOW_EXIT)
+		sh_error(sh, true, 1, "maximum recursion depth exceeded");
+	return true;
+}
+
 /* The end of a forked subshell: its own EXIT trap, then its status. */
 _Noreturn void sh_leave_subshell(struct shell *sh)
 {
@@ -455,6 +466,8 @@ int sh_eval(struct shell *sh, const struct sh_node *n)
 		return sh->status;
 	if ((sh->opts & SH_O_NOEXEC) != 0)
 		return 0;
+	if (sh_stack_full(sh))
+		return sh->status;
 	sh_run_traps(sh);
 	if (sh->flow != SH_FLOW_NONE)
 		return sh->status;

@@ -288,6 +288,8 @@ static char *one_string(
 		return sh_adup(a, SV(""));
 	if (w->parts->next == NULL && w->parts->kind == SH_PT_QUOTED && mode < SH_X_PATTERN)
 		return sh_adup(a, w->parts->text);
+	if (sh_stack_full(sh))
+		return NULL; /* x='${x@P}'; echo ${x@P} */
 	sh_x_parts(&x, w->parts, false, true);
 	if (!x.bad)
 		s = render(&x, 0, x.out.n, mode);
@@ -478,6 +480,7 @@ static int declared(struct shell *sh, struct arena *a, const struct sh_word *w, 
 		/* sh_args_push may not touch decl; it is indexed by argument. */
 		d[out->n - 1] = w->assign;
 		out->decl = d;
+		out->ndecl = out->n;
 		return 0;
 	}
 	value = sh_expand_str(sh, a, as->value, SH_X_ASSIGN);

@@ -113,8 +113,8 @@ static int subscript_of(
 		x->sh->status = 1;
 		return -1;
 	}
-	if (*index < 0 && var != NULL)
-		*index += sh_var_max_index(var) + 1;
+	if (var != NULL)
+		*index = sh_var_from_end(var, *index);
 	return 0;
 }
 
@@ -311,8 +311,7 @@ static void do_slice(struct xp *x, const struct sh_param *q, const struct value 
 		for (int64_t i = off; off >= 0 && i < n && (int64_t)k < len; i++)
 			list[k++] = i == 0 ? x->sh->zero : v->v[i - 1];
 	} else if (v->var != NULL && (v->var->flags & SH_V_ARRAY) != 0) {
-		if (off < 0)
-			off += sh_var_max_index(v->var) + 1;
+		off = sh_var_from_end(v->var, off);
 		for (size_t i = 0; off >= 0 && i < v->n && (int64_t)k < len; i++) {
 			if (v->var->elem[i].index >= off)
 				list[k++] = v->v[i];

@@ -127,11 +127,10 @@ bool sh_x_slice(struct xp *x, const char *s, int64_t off, bool has_len, int64_t 
 	*out = sub_of(x, SV(""));
 	if (off < 0 || off > n)
 		return true;
-	end = !has_len ? n : len < 0 ? n + len : off + len;
+	/* off + len, but for what lies behind the end. */
+	end = !has_len || len > n - off ? n : len < 0 ? n + len : off + len;
 	if (end < off)
 		return has_len && len < 0 ? false : true;
-	if (end > n)
-		end = n;
 	for (int64_t i = 0; i < off; i++)
 		a += sh_utf8_step(sv_sub(t, a, t.n), &c);
 	b = a;

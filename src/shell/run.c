@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -96,6 +97,18 @@ void sh_set_params(struct shell *sh, const char *zero, char *const *params)
 		sh->params[i] = sh_xstrdup(params[i]);
 }
 
+/* Half of what the process may use; without a limit, of the 8 MiB that are usual. */
+static void measure_stack(struct shell *sh)
+{
+	struct rlimit r;
+	size_t max = (size_t)8 << 20;
+
+	sh->stack = (uintptr_t)__builtin_frame_address(0);
+	if (getrlimit(RLIMIT_STACK, &r) == 0 && r.rlim_cur < max)
+		max = (size_t)r.rlim_cur;
+	sh->stack_max = max / 2;
+}
+
 struct shell *sh_shell_new(int mon_fd, int files_fd, int devnull, const struct sh_start *s)
 {
 	struct shell *sh = sh_xalloc(1, sizeof(*sh));
@@ -107,6 +120,7 @@ struct shell *sh_shell_new(int mon_fd, int files_fd, int devnull, const struct s
 	if (sh->files == NULL || sh->mon_fd < 0)
 		sh_no_memory();
 	files_on_wait(sh->files, sh_files_wait, sh);
+	measure_stack(sh);
 	sh->first = true;
 	sh->pid = sh->self = getpid();
 	sh->wall = s->wall;

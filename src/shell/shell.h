@@ -178,7 +178,9 @@ struct shell {
 	int depth;       /* SH_FUNC_DEPTH_MAX */
 	int subshell;
 	int shell_depth; /* sh inside sh */
-	int no_errexit;  /* > 0: inside a condition or the left of && */
+	uintptr_t stack; /* where the stack was at the start, and how far it may go from there */
+	size_t stack_max;
+	int no_errexit; /* > 0: inside a condition or the left of && */
 	bool in_trap;
 	const struct sh_node *command; /* BASH_COMMAND; in command_tree */
 	struct sh_tree *command_tree;
@@ -251,7 +253,8 @@ struct sh_args {
 	char **v; /* NULL-terminated, in the arena */
 	bool *literal;
 	size_t n, cap;
-	struct sh_assign **decl; /* by index, or NULL */
+	struct sh_assign **decl; /* by index, the first ndecl; or NULL */
+	size_t ndecl;
 };
 enum sh_expand_mode {
 	SH_X_STRING,  /* one string: redirections, case words, here-documents */
@@ -294,6 +297,9 @@ int sh_eval_redirected(struct shell *sh, const struct sh_node *n);
 int sh_eval_simple(struct shell *sh, const struct sh_node *n);
 int sh_eval_pipe(struct shell *sh, const struct sh_node *n);
 int sh_eval_cond(struct shell *sh, const struct sh_cond *c);
+/* Half of the stack is used: recursion ends here, after a message that ends the shell. Asked
+ * wherever a script decides how deep we go; the other half is for what has limits of its own. */
+bool sh_stack_full(struct shell *sh);
 /* Apply errexit and the ERR trap to sh->status after a command. */
 void sh_check_errexit(struct shell *sh);
 _Noreturn void sh_leave_subshell(struct shell *sh);

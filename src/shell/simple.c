@@ -519,7 +519,7 @@ static int run_words(struct shell *sh, struct arena *a, struct sh_cmdline *c,
 		size_t ndecl = sh->ndecl;
 
 		sh->decl = c->args.decl;
-		sh->ndecl = c->args.decl != NULL ? c->args.n : 0;
+		sh->ndecl = c->args.ndecl;
 		sh->keep_redirs = false;
 		r = sh_run_admitted(sh, c);
 		sh->decl = decl;

@@ -110,9 +110,7 @@ static const char *get_element(struct shell *sh, const char *base, const char *s
 		return sh_var_key(v, subscript);
 	if (sh_arith(sh, subscript, &i) != 0)
 		return NULL;
-	if (i < 0)
-		i += sh_var_max_index(v) + 1;
-	return sh_var_index(v, i);
+	return sh_var_index(v, sh_var_from_end(v, i));
 }
 
 static int set_element(

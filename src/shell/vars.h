@@ -82,6 +82,9 @@ void sh_var_unset_index(struct sh_var *v, int64_t index);
 void sh_var_unset_key(struct sh_var *v, const char *key);
 void sh_var_clear_elems(struct sh_var *v);
 int64_t sh_var_max_index(const struct sh_var *v); /* -1 for an empty array */
+/* An index as scripts write it: a negative one counts from the end (still negative: before the
+ * start). */
+int64_t sh_var_from_end(const struct sh_var *v, int64_t index);
 
 void sh_scope_push(struct shell *sh, bool is_function);
 void sh_scope_pop(struct shell *sh);

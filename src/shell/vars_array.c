@@ -71,6 +71,12 @@ int64_t sh_var_max_index(const struct sh_var *v)
 	return v->nelem != 0 ? v->elem[v->nelem - 1].index : -1;
 }
 
+int64_t sh_var_from_end(const struct sh_var *v, int64_t index)
+{
+	/* In this order: the largest index is INT64_MAX. */
+	return index < 0 ? index + 1 + sh_var_max_index(v) : index;
+}
+
 void sh_var_clear_elems(struct sh_var *v)
 {
 	for (size_t i = 0; i < v->nelem; i++) {
@@ -159,8 +165,7 @@ int sh_var_set_index(
 	}
 	if (sh_var_make_array(sh, name, false) != 0)
 		return -1;
-	if (index < 0)
-		index += sh_var_max_index(v) + 1;
+	index = sh_var_from_end(v, index);
 	if (index < 0) {
 		sh_msg(sh, "%s: bad array subscript", name);
 		return -1;
@@ -201,9 +206,7 @@ void sh_var_unset_index(struct sh_var *v, int64_t index)
 	bool found;
 	size_t at;
 
-	if (index < 0)
-		index += sh_var_max_index(v) + 1;
-	at = elem_at_index(v, index, &found);
+	at = elem_at_index(v, sh_var_from_end(v, index), &found);
 	if (found)
 		remove_at(v, at);
 }

@@ -287,6 +287,45 @@ static void globbing(void **state)
 		run_rows(&r[i], 1);
 }
 
+/* What fuzzing found: crashes, overflows, and time or stack without a limit. */
+static void hostile(void **state)
+{
+	static const struct row r[] = {
+		{ "x=1; declare -n r=x; sh -c 'echo \"${x-unset} ${r-unset}\"'", "unset unset\n",
+		    0 },
+		{ "export a=(1) b=2 c=3 d=4 e=5 f=6 g=7; echo $a $b $g", "1 2 7\n", 0 },
+		{ "x=abc; echo ${x:1:9223372036854775807} ${x: -2:9223372036854775807}", "bc bc\n",
+		    0 },
+		{ "a[9223372036854775807]=x; echo ${a[-1]} ${a[@]: -1} $((a[-1] + 1)); unset "
+		  "'a[-1]'; "
+		  "echo ${#a[@]}",
+		    "x x 1\n0\n", 0 },
+		{ "a=([9223372036854775807]=x y); echo no", "", 1 },
+		{ "a=(1 2 3); a+=([-1]=z y); echo ${a[@]}", "1 2 z y\n", 0 },
+		{ "x=x=1,2; declare -i x; x+=1; echo $x", "3\n", 0 },
+		{ "x='${x@P}'; echo ${x@P}; echo no", "", 127 },
+		{ "f() { { { { { f; }; }; }; }; }; f; echo no", "", 127 },
+		{ "{ printf 'for i in '; printf '%0400000d' 0 | tr 0 '{'; echo '; do echo ${#i}; "
+		  "done'; } > s; . ./s",
+		    "400000\n", 0 },
+		{ "{ printf 'for i in {'; printf '%0400000d' 0 | tr 0 ,; echo '}; do :; done'; } > "
+		  "s; "
+		  ". ./s; echo $?",
+		    "1\n", 0 },
+		{ "echo {000000000000000000000000000000000001..2}",
+		    "000000000000000000000000000000000001 000000000000000000000000000000000002\n",
+		    0 },
+		{ "read -t nan x <<< a; echo $?", "1\n", 0 },
+		{ "date -d '@0 - -9223372036854775808 day' 2>/dev/null || date -d '- "
+		  "-9223372036854775808 day'",
+		    "", 1 },
+		{ "date -d '100000000 years 100000000 years'", "", 1 },
+	};
+
+	(void)state;
+	ROWS(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -300,6 +339,7 @@ int main(void)
 		cmocka_unit_test(pipelines),
 		cmocka_unit_test(builtins),
 		cmocka_unit_test(globbing),
+		cmocka_unit_test(hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
