@@ -12,6 +12,7 @@
 struct gen {
 	const struct dw_mcp_opts *o;
 	struct buf enums; /* TEMPLATE: declarations of enumerated types, before the actions */
+	json_t *names;    /* of these types; each with the highest number behind it */
 	struct dw_mcp_template own; /* with o->custom */
 	sv tool;
 	size_t left_out;
@@ -36,18 +37,35 @@ static sv str_of(const json_t *v)
 	return (sv){ json_string_value(v), json_string_length(v) };
 }
 
-/* Name of the enumerated type of a field. */
-static void enum_name(struct gen *g, sv field, const char *side, struct buf *b)
+/* Append a name for the enumerated type of a field: the tool's, the side's and the field's. Two
+ * fields of a tool can come to the same (in records, or "a b" and "a-b"): then _2, _3 …, in the
+ * order of the manifest. */
+static void enum_name(struct gen *g, sv field, const char *side, struct buf *out)
 {
-	dw_mcp_namespace(g->tool, b);
-	buf_putf(b, "_%s_", side);
+	AUTO_BUF b = buf_with(DW_MCP_JSON_MAX);
+	json_t *n;
+	size_t base;
+
+	dw_mcp_namespace(g->tool, &b);
+	buf_putf(&b, "_%s_", side);
 	for (size_t i = 0; i < field.n; i++) {
 		char c = field.p[i];
 		bool ok = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
 		          (c >= '0' && c <= '9') || c == '_';
 
-		buf_put_byte(b, (uint8_t)(ok ? c : '_'));
+		buf_put_byte(&b, (uint8_t)(ok ? c : '_'));
 	}
+	base = b.n;
+	n = buf_ok(&b) ? json_object_get(g->names, buf_cstr(&b)) : NULL;
+	while (n != NULL && buf_ok(&b) && json_object_get(g->names, buf_cstr(&b)) != NULL) {
+		if (json_integer_set(n, json_integer_value(n) + 1) < 0)
+			out->bad = true;
+		b.n = base;
+		buf_putf(&b, "_%lld", (long long)json_integer_value(n));
+	}
+	if (!buf_ok(&b) || json_object_set_new(g->names, buf_cstr(&b), json_integer(1)) < 0)
+		out->bad = true;
+	buf_put_sv(out, buf_sv(&b));
 }
 
 static bool all_strings(const json_t *list)
@@ -70,6 +88,7 @@ static bool type(
 static bool enumerated(
     struct gen *g, const json_t *list, sv field, const char *side, struct buf *out)
 {
+	AUTO_BUF name = buf_with(DW_MCP_JSON_MAX);
 	size_t i;
 	json_t *v;
 
@@ -79,9 +98,10 @@ static bool enumerated(
 		buf_put_c(out, "String");
 		return true;
 	}
-	enum_name(g, field, side, out);
+	enum_name(g, field, side, &name);
+	buf_put_sv(out, buf_sv(&name));
 	buf_put_c(&g->enums, "  entity ");
-	enum_name(g, field, side, &g->enums);
+	buf_put_sv(&g->enums, buf_sv(&name));
 	buf_put_c(&g->enums, " enum [");
 	json_array_foreach(list, i, v)
 	{
@@ -90,6 +110,8 @@ static bool enumerated(
 		cedar_put_quoted(&g->enums, str_of(v));
 	}
 	buf_put_c(&g->enums, "];\n");
+	if (!buf_ok(&name))
+		out->bad = true;
 	return true;
 }
 
@@ -307,7 +329,11 @@ int dw_mcp_schema(sv manifest, const struct dw_mcp_opts *o, struct buf *out, siz
 		    err, BOX_ELIMIT, 0, "tools/list: more than %d tools", DW_MCP_TOOLS_MAX);
 	if (unique(tools, err) < 0)
 		return -1;
+	g.names = json_object();
+	if (g.names == NULL)
+		return box_nomem(err, "a schema");
 	r = put_schema(&g, tools, out, err);
+	json_decref(g.names);
 	dw_mcp_template_fini(&g.own);
 	buf_fini(&g.enums);
 	if (left_out != NULL)

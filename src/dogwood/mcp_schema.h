@@ -19,7 +19,8 @@ enum dw_mcp_style {
 	DW_MCP_BOX,
 	/* A whole schema by the default template: namespace as given, entities User and Gateway,
 	 * actions Mcp, CallTool, and one in CallTool for each tool with context { input, output?,
-	 * system }. Enums are enumerated entity types `<Tool>_Input_<field>`. */
+	 * system }. Enums are enumerated entity types `<Tool>_Input_<field>`, with _2 and so on
+	 * behind a name that is taken. */
 	DW_MCP_TEMPLATE,
 };
 

@@ -143,6 +143,36 @@ static void by_own_template(void **state)
 	}
 }
 
+/* Fields whose enumerated types come to the same name. */
+static void same_names(void **state)
+{
+	static const char tools[] =
+	    "[{\"name\": \"t\", \"inputSchema\": {\"properties\": {\"a b\": {\"enum\": [\"1\"]}, "
+	    "\"a_b_2\": {\"enum\": [\"2\"]}, \"a-b\": {\"enum\": [\"3\"]}, \"in\": {\"type\": "
+	    "\"object\", \"properties\": {\"a_b\": {\"enum\": [\"4\"]}}}}}}]";
+	static const char *const want[] = { "entity t_Input_a_b enum [\"1\"]",
+		"entity t_Input_a_b_2 enum [\"2\"]", "entity t_Input_a_b_3 enum [\"3\"]",
+		"entity t_Input_a_b_4 enum [\"4\"]", "\"a b\"?: t_Input_a_b,",
+		"\"a-b\"?: t_Input_a_b_3,", "\"a_b\"?: t_Input_a_b_4 }" };
+	struct dw_mcp_opts o = { .style = DW_MCP_TEMPLATE };
+	AUTO_BUF out = buf_with(1 << 20);
+	AUTO_DW_DIAGS d = { 0 };
+	struct box_err err = { 0 };
+	struct dw_load in = { .policy = { SV("p"), SV("") }, .tick = 1 };
+	struct dw_set *s;
+
+	(void)state;
+	assert_return_code(dw_mcp_schema(sv_c(tools), &o, &out, NULL, &err), 0);
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++)
+		if (sv_find_sv(buf_sv(&out), sv_c(want[i])) < 0)
+			fail_msg("no %s in\n%s", want[i], buf_cstr(&out));
+	in.action_schema = (struct dw_source){ SV("a"), buf_sv(&out) };
+	s = dw_load(&in, &d, &err);
+	if (s == NULL)
+		fail_msg("%s in\n%s", err.msg, buf_cstr(&out));
+	dw_set_free(s);
+}
+
 static void refused(void **state)
 {
 	static const char *const bad[][2] = {
@@ -167,7 +197,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(for_box),
 		cmocka_unit_test(by_template), cmocka_unit_test(by_own_template),
-		cmocka_unit_test(refused) };
+		cmocka_unit_test(same_names), cmocka_unit_test(refused) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
