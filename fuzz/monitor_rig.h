@@ -21,6 +21,8 @@ struct rig {
 	struct plan_dest dest;
 	struct monitor m;
 	int64_t now;
+	uint64_t ticket; /* of the newest permit */
+	int other;       /* the far end of every descriptor that was sent */
 	bool ready;
 };
 
@@ -96,32 +98,69 @@ static inline struct rig *rig_get(void)
 	return &r;
 }
 
+/* Read what the monitor answered. */
+static inline void rig_answers(struct rig *r, int fd)
+{
+	AUTO_IPC_MSG m = IPC_MSG_INIT;
+	struct box_err err;
+
+	while (ipc_recv(fd, &m, &err) == 1) {
+		bool permit = m.type == MON_VERDICT && rd_u8(&m.body) == 1;
+		uint64_t ticket = permit ? rd_u64(&m.body) : 0;
+
+		if (permit && !m.body.bad)
+			r->ticket = ticket;
+	}
+}
+
+/* A body as the input has it; when it begins with a small number (u64), as the bodies do that name
+ * a ticket, it is made a real one, since inputs cannot know tickets: 1 is the (first) ticket of the
+ * newest permit, 0 the one behind it, 2 and 3 those before. */
+static inline void rig_body(const struct rig *r, sv bytes, struct buf *b)
+{
+	struct rd look = rd_of(bytes.p, bytes.n);
+	uint64_t back = rd_u64(&look);
+
+	if (!look.bad && back < 4 && r->ticket + 1 > back) {
+		buf_put_u64(b, r->ticket + 1 - back);
+		bytes = sv_sub(bytes, 8, bytes.n);
+	}
+	buf_put_sv(b, bytes);
+}
+
 /* Cut the input into frames (u16 type, u16 length, bytes) and send them, one turn of the loop after
- * each. Answers are read and dropped. */
+ * each. The upper three bits of the length say how many descriptors travel: all are one end of a
+ * channel, and the upper bit of a later type sends that frame into the other end. */
 static inline void rig_feed(struct rig *r, int fd, const uint8_t *data, size_t size)
 {
 	struct rd in = rd_of(data, size);
-	AUTO_IPC_MSG reply = IPC_MSG_INIT;
 	struct box_err err;
+	int more[2];
 
-	(void)fd_set_nonblock(fd, true); /* a pair of ours */
+	if (ipc_pair(more, &err) != 0)
+		abort();
+	r->other = more[0];
+	(void)fd_set_nonblock(fd, true); /* pairs of ours */
+	(void)fd_set_nonblock(more[0], true);
+	r->ticket = 0;
 	for (int i = 0; i < 64 && rd_left(&in) >= 4; i++) {
 		uint16_t type = rd_u16(&in);
-		size_t len = rd_u16(&in);
-		sv body = rd_bytes(&in, len < rd_left(&in) ? len : rd_left(&in));
+		uint16_t head = rd_u16(&in);
+		size_t len = head & 0x1fff, nfds = head >> 13;
+		sv bytes = rd_bytes(&in, len < rd_left(&in) ? len : rd_left(&in));
 		AUTO_BUF b = buf_with(IPC_BODY_MAX);
-		int fds[4] = { 0, 0, 0, 0 };
-		/* The low bits of the length say how many descriptors travel. */
-		size_t nfds = len % 8 < 5 ? len % 8 : 0;
+		int fds[4] = { more[1], more[1], more[1], more[1] };
 
-		buf_put_sv(&b, body);
-		if (ipc_send(fd, type, (uint32_t)i, &b, fds, nfds, &err) != 0)
+		rig_body(r, bytes, &b);
+		if (ipc_send((type & 0x8000) != 0 ? more[0] : fd, type & 0x7fff, (uint32_t)i, &b,
+		        fds, nfds <= IPC_FDS_MAX ? nfds : 0, &err) != 0)
 			break;
 		(void)loop_turn(r->m.loop, 0, &err);
 		(void)decide_turn(r->m.decider);
-		while (ipc_recv(fd, &reply, &err) == 1)
-			;
+		rig_answers(r, fd);
+		rig_answers(r, more[0]);
 	}
+	(void)close(more[1]);
 }
 
 /* Let everything end. */
@@ -130,6 +169,9 @@ static inline void rig_settle(struct rig *r)
 	struct box_err err;
 
 	for (int i = 0; i < 8; i++)
+		(void)loop_turn(r->m.loop, 0, &err);
+	fd_drop(&r->other);
+	for (int i = 0; i < 4; i++)
 		(void)loop_turn(r->m.loop, 0, &err);
 	r->m.failed = false;
 }

@@ -1,4 +1,5 @@
-/* Frames of a box-shell that was taken over, into the monitor. */
+/* Frames of a box-shell that was taken over, into the monitor: before it has a command, or (first
+ * byte odd) while it runs one. */
 #include "monitor/session.c"
 
 #include "monitor_rig.h"
@@ -12,6 +13,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct box_err err;
 	int pair[2];
 
+	if (size == 0) {
+		free(s);
+		return 0;
+	}
 	if (s == NULL || ipc_pair(pair, &err) != 0)
 		abort();
 	*s = (struct session){ .m = &r->m,
@@ -24,9 +29,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	r->m.sessions_n++;
 	if (add_chan(s, pair[0], true, &err) == NULL)
 		abort();
-	if (size != 0 && (data[0] & 1) != 0)
+	if ((data[0] & 1) != 0)
 		chan_set_state(s->chans->chan, SESSION_LIVE);
-	rig_feed(r, pair[1], data, size);
+	rig_feed(r, pair[1], data + 1, size - 1);
 	(void)close(pair[1]);
 	rig_settle(r);
 	return 0;
