@@ -43,6 +43,8 @@ char *sh_x_replace(
 	sv t = sv_c(s), p = sv_c(pat);
 	size_t at = 0, from, to;
 	unsigned flags = pat_flags(x->sh);
+	struct sh_pat_scan *scan;
+	uint32_t c;
 
 	if (op == SH_OP_REPLACE_PREFIX || op == SH_OP_REPLACE_SUFFIX) {
 		bool prefix = op == SH_OP_REPLACE_PREFIX;
@@ -58,13 +60,19 @@ char *sh_x_replace(
 			buf_put(&b, s + k, t.n - (size_t)k);
 		return sub_of(x, buf_sv(&b));
 	}
-	while (p.n != 0 && sh_pat_find(p, t, at, &from, &to, flags)) {
+	scan = sh_pat_scan_new(p, t, flags);
+	while (p.n != 0 && sh_pat_scan_next(scan, at, &from, &to)) {
 		buf_put(&b, s + at, from - at);
 		buf_put_c(&b, rep);
 		at = to;
-		if (op == SH_OP_REPLACE)
+		if (op == SH_OP_REPLACE || at == t.n)
 			break;
+		if (from == to) { /* the character behind an empty match stays */
+			at += sh_utf8_step(sv_sub(t, at, t.n), &c);
+			buf_put(&b, s + to, at - to);
+		}
 	}
+	sh_pat_scan_free(scan);
 	buf_put(&b, s + at, t.n - at);
 	if (!buf_ok(&b))
 		sh_no_memory();

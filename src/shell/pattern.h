@@ -1,7 +1,7 @@
 /* pattern: shell patterns (POSIX 2.13) with bash's extended ones. A pattern is text in which a
- * backslash makes the next character ordinary. Both pattern and text are hostile: matching is
- * bounded by a step
- * budget. */
+ * backslash makes the next character ordinary. Both pattern and text are hostile: time is bounded
+ * by about the product of their lengths, and where nested negations would take more, by a budget
+ * behind which nothing matches. No memory ends the process (mem.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -20,8 +20,16 @@ bool sh_pat_match(sv pattern, sv text, unsigned flags);
 ptrdiff_t sh_pat_prefix(sv pattern, sv text, bool longest, unsigned flags);
 /* Start of the shortest (or longest) suffix that matches; -1: none. */
 ptrdiff_t sh_pat_suffix(sv pattern, sv text, bool longest, unsigned flags);
-/* The first (then longest) match at or behind `from`. */
-bool sh_pat_find(sv pattern, sv text, size_t from, size_t *start, size_t *end, unsigned flags);
+
+/* Searching one text for a pattern again and again, for ${x//pattern/new}. Both must stay valid
+ * until sh_pat_scan_free. */
+struct sh_pat_scan;
+struct sh_pat_scan *sh_pat_scan_new(sv pattern, sv text, unsigned flags);
+/* The first (then longest) match at or behind `from`; *start and *end are offsets in the text. As
+ * in bash an empty match counts, but not at the end of a text that is not empty. */
+bool sh_pat_scan_next(struct sh_pat_scan *s, size_t from, size_t *start, size_t *end);
+void sh_pat_scan_free(struct sh_pat_scan *s); /* NULL is fine */
+
 /* Does it hold an active special character? */
 bool sh_pat_is_magic(sv pattern, unsigned flags);
 /* Bytes of the character at s.p[0] (1 for a byte that begins no UTF-8 sequence); *c receives its

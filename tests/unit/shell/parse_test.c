@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "shell/parse.h"
-#include "shell/pattern.h"
 #include "shell/shell.h"
 #include "base/ban.h"
 
@@ -189,42 +188,6 @@ static void long_texts_are_read_once(void **state)
 	assert_int_equal(parse(buf_cstr(&b), NULL, &err), 1);
 }
 
-static void patterns(void **state)
-{
-	static const struct {
-		const char *pattern, *text;
-		unsigned flags;
-		bool match;
-	} rows[] = { { "a*b?c", "axxbyc", 0, true }, { "[a-c]*", "bcd", 0, true },
-		{ "[!a]", "a", 0, false }, { "[]-]", "]", 0, true }, { "\\*", "*", 0, true },
-		{ "\\*", "x", 0, false }, { "[[:digit:]]x", "5x", 0, true }, { "*", "", 0, true },
-		{ "?", "\xc3\xa9", 0, true }, { "@(a|b)c", "bc", SH_PAT_EXTGLOB, true },
-		{ "+([0-9])", "123", SH_PAT_EXTGLOB, true }, { "!(x)", "x", SH_PAT_EXTGLOB, false },
-		{ "!(x)", "y", SH_PAT_EXTGLOB, true }, { "*(ab)c", "ababc", SH_PAT_EXTGLOB, true },
-		{ "?(a)b", "b", SH_PAT_EXTGLOB, true }, { "ABC", "abc", SH_PAT_NOCASE, true },
-		{ "*x", ".x", SH_PAT_PERIOD, false }, { "[a", "[a", 0, true },
-		{ "a[/]b", "a/b", 0, true } };
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (sh_pat_match(sv_c(rows[i].pattern), sv_c(rows[i].text), rows[i].flags) !=
-		    rows[i].match)
-			fail_msg("%s against %s", rows[i].pattern, rows[i].text);
-	}
-}
-
-/* A crafted pattern ends within the step budget. */
-static void patterns_are_bounded(void **state)
-{
-	AUTO_BUF text = buf_with(65536);
-
-	(void)state;
-	repeat(&text, "a", 5000);
-	assert_false(sh_pat_match(SV("*a*a*a*a*a*a*a*b"), buf_sv(&text), 0));
-	(void)sh_pat_match(
-	    SV("+(+(+(a)))b"), buf_sv(&text), SH_PAT_EXTGLOB); /* either answer, in time */
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -233,8 +196,6 @@ int main(void)
 		cmocka_unit_test(messages),
 		cmocka_unit_test(depth_is_limited),
 		cmocka_unit_test(long_texts_are_read_once),
-		cmocka_unit_test(patterns),
-		cmocka_unit_test(patterns_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
