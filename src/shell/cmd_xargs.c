@@ -373,12 +373,16 @@ static int run(struct sh_io *io, int argc, char **argv)
 	x.base = g.i < argc ? argv + g.i : echo;
 	x.nbase = g.i < argc ? argc - g.i : 1;
 	x.item = shcmd_alloc(io, ARGS_MAX + 1, sizeof(char *));
-	if (x.item == NULL)
+	if (x.item == NULL) {
+		fd_drop(&x.file);
 		return 1;
+	}
 	for (int i = 0; i < x.nbase; i++)
 		x.max_bytes -= (int64_t)strlen(x.base[i]) + 1;
-	if (x.max_bytes < 0)
+	if (x.max_bytes < 0) {
+		fd_drop(&x.file);
 		return shcmd_err(io, "cannot fit single argument within argument list size limit");
+	}
 	x.devnull = x.file >= 0 ? -1 : shcmd_open_special(io, "/dev/null");
 	r = read_items(&x);
 	if (r == 0 && !x.stop && x.replace == NULL &&

@@ -143,6 +143,7 @@ static bool has_control(sv s)
 static void ansi_quote(struct buf *out, sv s)
 {
 	static const char letters[] = "abtnvfr";
+	bool utf8 = sv_is_utf8(s);
 
 	buf_put_c(out, "$'");
 	for (size_t i = 0; i < s.n; i++) {
@@ -154,7 +155,7 @@ static void ansi_quote(struct buf *out, sv s)
 			buf_put_c(out, "\\E");
 		else if (c == '\'' || c == '\\')
 			buf_putf(out, "\\%c", c);
-		else if (c < 0x20 || c == 0x7f || (c >= 0x80 && !sv_is_utf8(s)))
+		else if (c < 0x20 || c == 0x7f || (c >= 0x80 && !utf8))
 			buf_putf(out, "\\%03o", c);
 		else
 			buf_put_byte(out, c);

@@ -158,7 +158,8 @@ static void walk(struct gl *g, const char *prefix, sv rest)
 	struct names n = { .pattern = first, .g = g, .dots = dots_too(g->sh) };
 	size_t slashes = 0;
 
-	if (g->found.n >= MATCHES_MAX)
+	/* Behind the longest path there is nothing, and we go one deeper for every component. */
+	if (g->found.n >= MATCHES_MAX || strlen(prefix) >= SHCMD_PATH_MAX)
 		return;
 	while (slashes < after.n && after.p[slashes] == '/')
 		slashes++;
