@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/arena.h"
 #include "files/server.h"
@@ -102,22 +103,38 @@ struct tree {
 	const char *last_why;
 };
 
-/* tree_plan.c */
+/* tree_node.c */
+/* A new entry, the name copied. The array may move. NULL: no memory, or too many. */
+struct node *tree_add(struct tree *t, uint32_t parent, uint32_t operand, sv name);
+/* Bytes of the plan against the limit of all plans. */
+bool tree_charge(struct tree *t);
+/* Known now, reported instead of acting: errno, and a text when strerror does not say it. */
+void tree_clash(struct node *v, int e, const char *why);
 /* Paths of a node: canonical, into out. false: too long. */
 bool tree_path(const struct tree *t, uint32_t i, struct buf *out);
 bool tree_dst_path(const struct tree *t, uint32_t i, struct buf *out);
-/* The whole request ends with this errno; nothing was changed. */
-void tree_fail(struct tree *t, int e);
-/* Bytes of the plan against the limit of all plans. */
-bool tree_charge(struct tree *t);
+bool tree_has(const struct tree *t, uint32_t flag);
 /* Is a folder of the plan to be descended into? */
 bool tree_descends(const struct tree *t, const struct node *v);
-bool tree_has(const struct tree *t, uint32_t flag);
+/* The whole request ends with this errno; nothing was changed. */
+void tree_fail(struct tree *t, int e);
 /* Report an operand or a node as refused or failed: the body of a note. */
 void tree_note(struct tree *t, uint32_t i, enum files_tree_event ev, const struct buf *fail);
 /* A refusal ends the request: one note, then the answer. */
 void tree_denied(struct tree *t, uint32_t i, sv text);
 void tree_floored(struct tree *t, uint32_t i, sv canon, const char *reason);
+
+/* tree_dst.c */
+/* Where v goes; src is what v is. Of an operand: `operand` as the client wrote it. -1: no memory. */
+int tree_operand_dst(struct tree *t, struct node *v, sv operand, const struct stat *src);
+int tree_child_dst(struct tree *t, struct node *v, const struct stat *src);
+
+/* tree_plan.c */
+/* Resolve an operand into the plan. -1: no memory. */
+int tree_operand(struct tree *t, sv path);
+/* One question of TREE_OPERANDS or TREE_ENUMERATE; one slice of TREE_READ. */
+void tree_ask_look(struct tree *t);
+void tree_read_dirs(struct tree *t);
 
 /* tree_decide.c */
 void tree_decide_slice(struct tree *t);
