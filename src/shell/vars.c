@@ -273,6 +273,12 @@ int sh_var_set(struct shell *sh, const char *name, const char *value)
 	s = sh_var_filtered(sh, v, value);
 	if (s == NULL)
 		return -1;
+	if ((v->flags & (SH_V_ARRAY | SH_V_ASSOC)) != 0) { /* x='x[5]=2' of an integer */
+		int r = sh_var_set(sh, name, s);
+
+		free(s);
+		return r;
+	}
 	free(v->value);
 	v->value = s;
 	v->flags |= SH_V_SET;

@@ -135,6 +135,10 @@ static int store(struct shell *sh, struct sh_var *v, size_t at, bool found, stru
 
 	if (s == NULL)
 		return -1;
+	/* The value of an integer is an expression, which may have set other elements. */
+	if ((v->flags & SH_V_INTEGER) != 0)
+		at = e.key != NULL ? elem_at_key(v, e.key, &found)
+		                   : elem_at_index(v, e.index, &found);
 	if (found) {
 		free(v->elem[at].value);
 		v->elem[at].value = s;

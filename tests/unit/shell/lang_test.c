@@ -303,6 +303,11 @@ static void hostile(void **state)
 		{ "a=([9223372036854775807]=x y); echo no", "", 1 },
 		{ "a=(1 2 3); a+=([-1]=z y); echo ${a[@]}", "1 2 z y\n", 0 },
 		{ "x=x=1,2; declare -i x; x+=1; echo $x", "3\n", 0 },
+		{ "declare -ai a; a[3]='a[0]=1'; echo ${!a[@]} ${a[@]}; a[3]='a[1]=7'; echo "
+		  "${a[@]}",
+		    "0 3 1 1\n1 7 7\n", 0 },
+		{ "declare -i x; x='x[5]=2'; declare -p x", "declare -ai x=([0]=\"2\" [5]=\"2\")\n",
+		    0 },
 		{ "x='${x@P}'; echo ${x@P}; echo no", "", 127 },
 		{ "f() { { { { { f; }; }; }; }; }; f; echo no", "", 127 },
 		{ "{ printf 'for i in '; printf '%0400000d' 0 | tr 0 '{'; echo '; do echo ${#i}; "
