@@ -12,6 +12,8 @@ import unittest
 
 BIN = os.environ.get("BOX_BIN", os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../build/bin"))
 HOME = os.path.realpath(pwd.getpwuid(os.getuid()).pw_dir)
+# Beside the home that tools/run-tests makes, naming it. Nobody's real home has one.
+SCRATCH_MARK = os.path.join(os.path.dirname(HOME), "scratch-home")
 TIMEOUT = 60
 
 P0 = """
@@ -45,13 +47,23 @@ class Result:
         return "\n".join(lines)
 
 
+def is_scratch_home():
+    try:
+        with open(SCRATCH_MARK, encoding="utf-8") as f:
+            return f.read() == HOME
+    except OSError:
+        return False
+
+
 class BoxCase(unittest.TestCase):
     """A fresh project and box for each test."""
 
     def setUp(self):
-        # Everything below the home is the test's own: the home is a scratch folder (tools/run-tests).
         if not os.environ.get("BOX_BIN"):
             raise unittest.SkipTest("run by tools/run-tests, which gives the tests a home of their own")
+        # What follows empties the home. It must be one that was made for that.
+        if not is_scratch_home():
+            raise RuntimeError(f"{HOME} is no scratch home (no {SCRATCH_MARK} that names it): use tools/run-tests, nothing was touched")
         for name in os.listdir(HOME):
             path = os.path.join(HOME, name)
             if os.path.isdir(path) and not os.path.islink(path):
