@@ -42,7 +42,7 @@ const char *sh_p_param_name(struct sh_parser *p, bool braces)
 	} else {
 		return NULL;
 	}
-	name = sh_p_dup(p, (sv){ (char *)p->scratch.p + mark, p->scratch.n - mark });
+	name = sh_p_dup(p, sv_sub(buf_sv(&p->scratch), mark, p->scratch.n));
 	p->scratch.n = mark;
 	return name;
 }

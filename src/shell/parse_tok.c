@@ -156,7 +156,7 @@ static void read_body(struct sh_parser *p, struct sh_redir *r)
 		if (!buf_ok(&p->scratch))
 			sh_p_fail(p, BOX_ELIMIT, line, "here-document too large");
 	}
-	body = sv_c(sh_p_dup(p, (sv){ (char *)p->scratch.p + mark, p->scratch.n - mark }));
+	body = sv_c(sh_p_dup(p, sv_sub(buf_sv(&p->scratch), mark, p->scratch.n)));
 	p->scratch.n = mark;
 	if (r->here_quoted) {
 		struct sh_part *part = P_NEW(p, struct sh_part);
@@ -219,7 +219,7 @@ void sh_p_read_delim(struct sh_parser *p, struct sh_redir *r)
 	}
 	if (!any)
 		sh_p_fail(p, BOX_EPARSE, line, "expected a delimiter after '<<'");
-	r->delim = sh_p_dup(p, (sv){ (char *)p->scratch.p + mark, p->scratch.n - mark });
+	r->delim = sh_p_dup(p, sv_sub(buf_sv(&p->scratch), mark, p->scratch.n));
 	p->scratch.n = mark;
 	for (tail = &p->here; *tail != NULL; tail = &(*tail)->here_next)
 		;

@@ -27,8 +27,7 @@ static void flush(struct acc *a)
 		struct sh_part *part = P_NEW(p, struct sh_part);
 
 		part->kind = a->lit_kind;
-		part->text =
-		    arena_dup(p->a, (sv){ (char *)p->scratch.p + a->mark, p->scratch.n - a->mark });
+		part->text = arena_dup(p->a, sv_sub(buf_sv(&p->scratch), a->mark, p->scratch.n));
 		if (part->text.p == NULL)
 			sh_p_fail(p, BOX_ELIMIT, p->line, "word too large");
 		*a->tail = part;
@@ -182,7 +181,7 @@ static struct sh_part *backquoted(struct sh_parser *p, bool dq)
 	}
 	if (!buf_ok(&p->scratch))
 		sh_p_fail(p, BOX_ELIMIT, line, "word too large");
-	text = sv_c(sh_p_dup(p, (sv){ (char *)p->scratch.p + mark, p->scratch.n - mark }));
+	text = sv_c(sh_p_dup(p, sv_sub(buf_sv(&p->scratch), mark, p->scratch.n)));
 	p->scratch.n = mark;
 	part->cmd = sh_p_sub_text(p, text, line);
 	return part;

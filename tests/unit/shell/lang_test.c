@@ -308,6 +308,7 @@ static void hostile(void **state)
 		    "0 3 1 1\n1 7 7\n", 0 },
 		{ "declare -i x; x='x[5]=2'; declare -p x", "declare -ai x=([0]=\"2\" [5]=\"2\")\n",
 		    0 },
+		{ "``; echo $?", "0\n", 0 },
 		{ "x='${x@P}'; echo ${x@P}; echo no", "", 127 },
 		{ "f() { { { { { f; }; }; }; }; }; f; echo no", "", 127 },
 		{ "{ printf 'for i in '; printf '%0400000d' 0 | tr 0 '{'; echo '; do echo ${#i}; "
