@@ -28,7 +28,8 @@ static bool in_any(const struct host *h, const struct prefix *p, size_t n)
 	return false;
 }
 
-bool floor_closes(const struct host *h)
+/* Addresses that are closed whatever leads there. */
+static bool closed_address(const struct host *h)
 {
 	static const struct prefix closed[] = {
 		{ HOST_IP4, 16, { 169, 254 } }, /* link-local; AWS, GCP, Azure, … (RFC 3927) */
@@ -41,13 +42,40 @@ bool floor_closes(const struct host *h)
 		{ HOST_IP6, 128,
 		    { 0xfd, 0x20, 0x00, 0xce, [14] = 0x02, [15] = 0x54 } }, /* fd20:ce::254, GCP */
 	};
+
+	return in_any(h, closed, sizeof(closed) / sizeof(closed[0]));
+}
+
+/* 64:ff9b:1::/48 is for translation to IPv4 (RFC 8215); where in it the IPv4 address lies is the
+ * network's choice (RFC 6052 2.2). Does any of the places hold a closed one? */
+static bool closed_by_translation(const struct host *h)
+{
+	static const struct prefix local = { HOST_IP6, 48, { 0x00, 0x64, 0xff, 0x9b, 0x00, 0x01 } };
+	static const uint8_t places[][4] = { { 6, 7, 9, 10 }, { 7, 9, 10, 11 }, { 9, 10, 11, 12 },
+		{ 12, 13, 14, 15 } };
+
+	if (!in_prefix(h, &local))
+		return false;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		struct host v4 = { .kind = HOST_IP4 };
+
+		for (size_t k = 0; k < 4; k++)
+			v4.addr[k] = h->addr[places[i][k]];
+		if (closed_address(&v4))
+			return true;
+	}
+	return false;
+}
+
+bool floor_closes(const struct host *h)
+{
 	static const sv names[] = { SV_INIT("metadata"), SV_INIT("metadata.google.internal"),
 		SV_INIT("metadata.goog"), SV_INIT("metadata.azure.internal"),
 		SV_INIT("metadata.azure.com"), SV_INIT("metadata.tencentyun.com"),
 		SV_INIT("instance-data"), SV_INIT("instance-data.ec2.internal") };
 
 	if (h->kind != HOST_NAME)
-		return in_any(h, closed, sizeof(closed) / sizeof(closed[0]));
+		return closed_address(h) || closed_by_translation(h);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (sv_eq(host_sv(h), names[i]))
 			return true;

@@ -223,7 +223,8 @@ static int on_ask_http(void *ctx, struct ipc_msg *msg, struct box_err *err)
 	route = rd_u16(&msg->body);
 	token = rd_u8(&msg->body);
 	parent = rd_str(&msg->body, 64);
-	if (!rd_done(&msg->body) || a.host.n == 0 || a.port == 0)
+	/* Without a path it would fit the destination of any (plan_dest_covers). */
+	if (!rd_done(&msg->body) || a.host.n == 0 || a.port == 0 || a.path.n == 0)
 		return box_fail(err, BOX_EDENIED, 0, "a malformed request question");
 	/* The gateway matched the route; the secret is ours, so it is matched again here. */
 	if (route != GW_ROUTE_NONE) {

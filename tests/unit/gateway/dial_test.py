@@ -149,7 +149,8 @@ class Dial(unittest.TestCase):
 
     def test_floor(self):
         spellings = ["169.254.169.254", "169.254.1.1", "fe80::1", "febf::1", "fd00:ec2::254", "100.100.100.200", "::ffff:169.254.169.254",
-                     "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "::169.254.169.254", "::ffff:0:169.254.169.254"]
+                     "64:ff9b::a9fe:a9fe", "2002:a9fe:a9fe::1", "::169.254.169.254", "::ffff:0:169.254.169.254",
+                     "64:ff9b:1::a9fe:a9fe", "64:ff9b:1:a9fe:a9:fe00::", "64:ff9b:1:7:a9:fea9:fe00::"]
         self.start(";".join(f"n{i}.test={a}" for i, a in enumerate(spellings)))
         for i, a in enumerate(spellings):
             with self.subTest(a):
