@@ -125,7 +125,8 @@ void tree_denied(struct tree *t, uint32_t i, sv text);
 void tree_floored(struct tree *t, uint32_t i, sv canon, const char *reason);
 
 /* tree_dst.c */
-/* Where v goes; src is what v is. Of an operand: `operand` as the client wrote it. -1: no memory. */
+/* Where v goes; src is what v is. Of an operand: `operand` as the client wrote it. -1: no
+ * memory. */
 int tree_operand_dst(struct tree *t, struct node *v, sv operand, const struct stat *src);
 int tree_child_dst(struct tree *t, struct node *v, const struct stat *src);
 

@@ -1,5 +1,5 @@
-/* What a tree consists of: operands are resolved, then decided; folders are decided, then read, level
- * by level, until nothing is left to descend into. See tree.h. */
+/* What a tree consists of: operands are resolved, then decided; folders are decided, then read,
+ * level by level, until nothing is left to descend into. See tree.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

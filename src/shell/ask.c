@@ -1,7 +1,6 @@
 /* The channel to the monitor: decisions about commands, host programs, forks, the end. One request
  * is outstanding at a time; what the monitor says on its own accord (a program ended, a signal for
- * us) is taken in
- * between. */
+ * us) is taken in between. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -87,8 +86,7 @@ void sh_mon_glance(struct shell *sh)
 
 /* Send a request and wait for its answer, which lives in sh->msg until the next. 0, or -1 when the
  * channel is gone. One buffer is kept for all of them: a fresh one for each decision would cost
- * more
- * than the decision. */
+ * more than the decision. */
 static int request(struct shell *sh, uint16_t type, const struct buf *body, const int *fds,
     size_t nfds, struct ipc_msg **out)
 {

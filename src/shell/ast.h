@@ -2,8 +2,7 @@
  * counted: a function definition keeps the tree it came from.
  *
  * Words are parsed completely: quoting, expansions and the commands inside substitutions are
- * already trees, so expansion never looks at program text
- * again. */
+ * already trees, so expansion never looks at program text again. */
 #pragma once
 
 #include <stdbool.h>

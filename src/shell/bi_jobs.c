@@ -314,8 +314,7 @@ static int list_of(struct sh_io *io, int argc, char **argv, int i)
 }
 
 /* The worker has a process namespace of its own, so a process number reaches nothing else; -1,
- * which
- * would reach all of it, and 1, the reaper, are refused. */
+ * which would reach all of it, and 1, the reaper, are refused. */
 static int signal_one(struct sh_io *io, const char *target, int sig)
 {
 	struct shell *sh = io->sh;

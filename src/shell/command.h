@@ -2,8 +2,8 @@
  * ls, sed, ...) and nothing else include this.
  *
  * A command has no file system: every path goes through io->files (files/client.h), every
- * descriptor it opens came from there. Its own descriptors 0, 1
- * and 2 are real: whatever the redirections made them.
+ * descriptor it opens came from there. Its own descriptors 0, 1 and 2 are real: whatever the
+ * redirections made them.
  *
  * A utility runs inside the shell's own process, not in a fork. So it must
  *   - keep its state in locals and in io->arena (freed when it returns), never in statics;
@@ -92,12 +92,12 @@ void shcmd_printf(struct sh_io *io, const char *fmt, ...) __attribute__((format(
 /* Bytes of standard output to the descriptor now. 0, or -1 when it cannot be written. */
 int shcmd_flush(struct sh_io *io);
 /* Standard output cannot be written any more (the reader is gone, the disk is full): stop working.
- * The shell prints the message and makes the status: 141 for a
- * closed pipe, else 1 with "<name>: write error: <why>". */
+ * The shell prints the message and makes the status: 141 for a closed pipe, else 1 with "<name>:
+ * write error: <why>". */
 bool shcmd_out_dead(const struct sh_io *io);
 /* A writer over another descriptor, for tee, sed w and the like: sh_out_init, sh_out_put, then
- * sh_out_fini, which flushes, frees, and returns 0 or the
- * errno of the first failure. It does not close the descriptor. */
+ * sh_out_fini, which flushes, frees, and returns 0 or the errno of the first failure. It does not
+ * close the descriptor. */
 void sh_out_init(struct sh_out *o, int fd);
 void sh_out_put(struct sh_out *o, const void *p, size_t n);
 int sh_out_flush(struct sh_out *o);
@@ -106,8 +106,8 @@ int sh_out_fini(struct sh_out *o);
 /* --- messages --- */
 
 /* "<name>: <text>\n" on descriptor 2 for utilities, "strands-shell: <name>: <text>\n" for builtins.
- * Control bytes in the text are shown escaped. Returns 1, so that
- * `return shcmd_err(...)` reads well. */
+ * Control bytes in the text are shown escaped. Returns 1, so that `return shcmd_err(...)` reads
+ * well. */
 int shcmd_err(struct sh_io *io, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Why a files_* call on operand arg failed:
  *   errno   "<name>: <arg>: <strerror>"
@@ -168,17 +168,15 @@ int shcmd_usage_err(struct sh_io *io, const char *fmt, ...) __attribute__((forma
  * shcmd_open_err prints it. */
 const char *shcmd_path(struct sh_io *io, const char *arg);
 /* Open an operand to read; "-" is standard input, and so are /dev/stdin, /dev/fd/N (N a descriptor
- * of this command) and /dev/null, which need no decision. A folder
- * is refused with EISDIR. The caller closes the descriptor, which is never 0, 1 or 2. -1:
- * shcmd_open_err. */
+ * of this command) and /dev/null, which need no decision. A folder is refused with EISDIR. The
+ * caller closes the descriptor, which is never 0, 1 or 2. -1: shcmd_open_err. */
 int shcmd_open_read(struct sh_io *io, const char *arg);
 /* Open an operand to write (flags: O_CREAT, O_TRUNC, O_APPEND, O_EXCL; O_WRONLY is added unless
  * O_RDWR is given), mode 0666 & ~umask. "-" is an ordinary name here; /dev/stdout, /dev/stderr,
  * /dev/fd/N and /dev/null are as above. */
 int shcmd_open_write(struct sh_io *io, const char *arg, int flags);
 /* The descriptor that a name like /dev/stdin, /dev/fd/3 or /dev/null means, duplicated; -2 when the
- * name is not of this kind, -1 (EBADF in io->last) when
- * there is no such descriptor. */
+ * name is not of this kind, -1 (EBADF in io->last) when there is no such descriptor. */
 int shcmd_open_special(struct sh_io *io, const char *arg);
 
 /* read(2) that retries EINTR and gives up when the command is interrupted. Bytes, 0 at end of file,
@@ -224,8 +222,8 @@ struct shcmd_run_opts {
 	bool no_builtins;
 };
 /* Run a command as if it had been typed: found, decided by itself, run to its end. argv is
- * NULL-terminated. o may be NULL. Returns its status (126 refused, 127 not
- * found, 128+n killed). Flushes io->out first. */
+ * NULL-terminated. o may be NULL. Returns its status (126 refused, 127 not found, 128+n killed).
+ * Flushes io->out first. */
 int shcmd_run(struct sh_io *io, char **argv, const struct shcmd_run_opts *o);
 
 /* A signal ended (or will end) this command: stop and return any status; the shell turns it into

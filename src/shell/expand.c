@@ -1,7 +1,6 @@
 /* Word expansion (POSIX 2.6): tilde, parameters, commands and arithmetic produce flagged bytes;
  * then field splitting, pathname expansion and quote removal. Parameters are in param.c,
- * substitutions
- * in subst.c. */
+ * substitutions in subst.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

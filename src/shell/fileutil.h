@@ -36,8 +36,7 @@ void shf_group(struct sh_io *io, uint32_t gid, char out[64]);
 /* strftime with %N and %s too; times are UTC. Appends to out. */
 void shf_time(struct buf *out, const char *format, struct timespec t);
 /* A time as people write it for touch -d and find -newermt: "@N", "now", "YYYY-MM-DD[
- * T]HH:MM[:SS[.frac]][Z]", "YYYY-MM-DD", "N unit[s] ago",
- * "yesterday", "today", "tomorrow". */
+ * T]HH:MM[:SS[.frac]][Z]", "YYYY-MM-DD", "N unit[s] ago", "yesterday", "today", "tomorrow". */
 bool shf_parse_time(struct sh_io *io, const char *s, struct timespec *out);
 
 /* chmod's MODE: octal, or [ugoa]*[+-=][rwxXst|ugo]*,… */

@@ -276,8 +276,7 @@ int sh_wait_member(struct shell *sh, struct sh_member *m)
 		}
 		if (sh_wait_event(sh, -1, 0, -1, NULL) < 0) {
 			/* Traps run when the command has ended (POSIX 2.11); until then pending
-			 * signals
-			 * would make the wait spin, so they are set aside. */
+			 * signals would make the wait spin, so they are set aside. */
 			pass_signal(sh, &passed);
 			sh_signals_defer(sh);
 		}

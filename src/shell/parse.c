@@ -1,6 +1,5 @@
 /* The parser: memory, errors, entry points, and the grammar down to the pipeline (POSIX 2.10).
- * parse_cmd.c holds the commands, parse_word.c the words,
- * parse_tok.c the tokens. */
+ * parse_cmd.c holds the commands, parse_word.c the words, parse_tok.c the tokens. */
 #include "shell/parse.h"
 
 #include <stdarg.h>

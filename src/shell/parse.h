@@ -30,8 +30,8 @@ void sh_parser_free(struct sh_parser *p);
 /* The environment may change between commands (shopt, alias). */
 struct sh_parse_env *sh_parser_env(struct sh_parser *p);
 /* The next complete command (a list up to a newline). 1: *out is a new tree (may be empty); 0: end
- * of text; -1: BOX_EPARSE with "FILE: line N: what" or "what", or
- * BOX_ELIMIT, BOX_ENOMEM. After -1 only sh_parser_free may follow. */
+ * of text; -1: BOX_EPARSE with "FILE: line N: what" or "what", or BOX_ELIMIT, BOX_ENOMEM. After -1
+ * only sh_parser_free may follow. */
 int sh_parse_next(struct sh_parser *p, struct sh_tree **out, struct box_err *err);
 /* Parse a word as if in double quotes (PS4, ENV, arithmetic in builtins): *out lives in a. */
 int sh_parse_dquoted(struct arena *a, sv text, struct sh_word **out, struct box_err *err);

@@ -398,8 +398,7 @@ static struct sh_node *case_command(struct sh_parser *p)
 	sh_p_newlines(p);
 	sh_p_expect(p, "in");
 	/* The word behind `in` must not be looked up as an alias, but may be an assignment-like
-	 * pattern: it is read
-	 * with assign_ok = false. */
+	 * pattern: it is read with assign_ok = false. */
 	while (sh_p_peek(p, false)->kind == TK_NEWLINE)
 		sh_p_take(p);
 	while (!sh_p_is(p, "esac")) {

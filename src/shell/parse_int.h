@@ -1,6 +1,6 @@
 /* parse_int: what the files of the parser share. Errors leave by longjmp to sh_parse_next (or
- * another entry function), inside the parser only; everything allocated is
- * reachable from struct sh_parser. */
+ * another entry function), inside the parser only; everything allocated is reachable from struct
+ * sh_parser. */
 #pragma once
 
 #include <setjmp.h>

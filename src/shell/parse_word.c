@@ -133,8 +133,7 @@ static void double_quoted(struct acc *a)
 /* --- substitutions --- */
 
 /* Try $((...)) with the cursor behind "$((". NULL, with the cursor put back, when it does not end
- * in "))" and so is a command substitution holding a
- * subshell (POSIX 2.6.3). */
+ * in "))" and so is a command substitution holding a subshell (POSIX 2.6.3). */
 static struct sh_part *try_arith(struct sh_parser *p)
 {
 	size_t pos = p->pos;

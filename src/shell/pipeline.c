@@ -1,12 +1,11 @@
 /* Pipelines (POSIX 2.9.2), with Boxwood's order: every stage is admitted, left to right; then all
  * redirections, left to right, each decided before the first file is changed; then everything runs
- * at
- * the same time.
+ * at the same time.
  *
  * That works for a stage that is a simple command whose words can be expanded here without side
  * effects. A stage that is a compound command, or whose words run commands or change variables, is
- * expanded and
- * decided in its own subshell when it runs, as POSIX has it (`a | echo $(cat)` reads the pipe). */
+ * expanded and decided in its own subshell when it runs, as POSIX has it (`a | echo $(cat)` reads
+ * the pipe). */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* Redirections (POSIX 2.7). Three steps: expand every target; open the files, all of them decided
  * before the first is created or truncated; put the descriptors in place. A pipeline opens those of
- * all its
- * stages together. */
+ * all its stages together. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -347,8 +347,7 @@ struct sh_ready {
 	const char *fd_var;
 };
 /* Expand and open the redirections of n lists, in order; every file is decided before the first is
- * created or truncated. -1 after a message, with *bad the list that
- * failed and nothing changed. */
+ * created or truncated. -1 after a message, with *bad the list that failed and nothing changed. */
 int sh_open_redirs(struct shell *sh, struct arena *a, const struct sh_redir *const *lists, size_t n,
     struct sh_ready **out, size_t *bad);
 /* Put those of one group in place; the old descriptors go in front of *saved. -1 after a message.

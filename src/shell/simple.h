@@ -21,8 +21,7 @@ struct sh_cmdline {
 	const struct sh_cmd *cmd;
 	char *path; /* of a program; in the arena */
 	/* SH_K_PROGRAM: errno of a spelled path that names no program; decided all the same, so
-	 * that a
-	 * refusal says nothing about what is there. 0: there is one. */
+	 * that a refusal says nothing about what is there. 0: there is one. */
 	int missing;
 	struct sh_ticket ticket;
 	unsigned how; /* SH_RUN_* */

@@ -2,8 +2,7 @@
  *
  * The first process learns of the alias's signals by frames and sends them to its own process
  * group, so that every subshell has them as from a terminal. It alone handles fatal signals itself:
- * it must report
- * the status before it ends. */
+ * it must report the status before it ends. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

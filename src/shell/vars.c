@@ -1,6 +1,6 @@
 /* Shell variables. See vars.h. Names are short and come from scripts: a plain multiplicative hash
- * is enough, as one process serves one command line and crafted
- * collisions slow down only their author. */
+ * is enough, as one process serves one command line and crafted collisions slow down only their
+ * author. */
 #include "shell/vars.h"
 
 #include <errno.h>

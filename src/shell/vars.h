@@ -90,8 +90,7 @@ void sh_scope_push(struct shell *sh, bool is_function);
 void sh_scope_pop(struct shell *sh);
 /* Make name local to the nearest function scope (or to the innermost scope when function is false);
  * it is then unset, with no attributes. Does nothing when it already is. NULL after a message when
- * it is
- * readonly or there is no such scope. */
+ * it is readonly or there is no such scope. */
 struct sh_var *sh_var_local(struct shell *sh, const char *name, bool function);
 
 /* "NAME=value" of all exported variables, sorted. */

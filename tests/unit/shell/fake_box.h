@@ -1,7 +1,6 @@
 /* fake_box: the real shell and the real box-files, in forked processes without confinement, under a
  * monitor that permits by callback. For the unit tests, and for a program that lets conformance
- * suites run the
- * shell like any other. */
+ * suites run the shell like any other. */
 #pragma once
 
 #include <stdbool.h>

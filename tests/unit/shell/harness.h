@@ -26,9 +26,8 @@ struct sh_test {
 	bool no_tools;          /* host programs are not found */
 
 	/* Decisions; NULL permits everything. Return false to deny with `policy denied this
-	 * operation on '<target>' [policy: test].`. permit_fs runs in
-	 * the shell's process, permit_exec in the test's. path is absolute (the directory's own
-	 * prefix included). */
+	 * operation on '<target>' [policy: test].`. permit_fs runs in the shell's process,
+	 * permit_exec in the test's. path is absolute (the directory's own prefix included). */
 	bool (*permit_fs)(void *arg, enum mon_fs_op op, const char *path);
 	bool (*permit_exec)(void *arg, bool spawn, const char *program, const char *command);
 	void *arg;
