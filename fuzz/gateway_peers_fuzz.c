@@ -1,9 +1,10 @@
-/* box-gateway between its peers, each of which may say anything at any time: a client, box-dial,
- * an origin, and the monitor (trusted, but its frames are read here: roots, routes, edits, leaves).
- * It goes on or stops with a reason; what reaches an origin reads as requests.
+/* box-gateway between its peers, each of which may say anything at any time: a client, box-dial, an
+ * origin, and the monitor (trusted, but its frames are read here: roots, routes, edits, leaves). It
+ * goes on or stops with a reason; what reaches an origin reads as requests.
  *
- * Input: a run of { u8 what, u8 more, u16 length, bytes }. Roots and routes that come first are sent
- * before START. Answers carry the id of the newest question, or, by the upper bit of `more`, not. */
+ * Input: a run of { u8 what, u8 more, u16 length, bytes }. Roots and routes that come first are
+ * sent before START. Answers carry the id of the newest question, or, by the upper bit of `more`,
+ * not. */
 #include <event2/event.h>
 #include <signal.h>
 #include <stdlib.h>
