@@ -152,6 +152,27 @@ static int begin(struct fsck *f, uint64_t *from, struct box_err *err)
 	    "no usable snapshot and the log is pruned to offset %" PRIu64, *from);
 }
 
+/* A store does not open with another's snapshot. Unusable ones were judged before, or are passed
+ * over at an open. */
+static int owners(const struct fsck *f, const uint8_t store[WAL_ID], struct box_err *err)
+{
+	for (size_t i = 0; i < f->nsnaps; i++) {
+		struct eng_state s;
+		uint8_t id[WAL_ID];
+		bool foreign;
+
+		eng_state_init(&s, f->s.tokens.max);
+		foreign = eng_snap_load_at(f->dir, f->snaps[i], &s, NULL, id, err) == 0 &&
+		          memcmp(id, store, WAL_ID) != 0;
+		eng_state_fini(&s);
+		if (foreign)
+			return box_fail(err, BOX_ECORRUPT, 0,
+			    "the snapshot at record %" PRIu64 " belongs to another store",
+			    f->snaps[i]);
+	}
+	return 0;
+}
+
 static int check(struct fsck *f, struct box_err *err)
 {
 	struct wal_end end;
@@ -166,7 +187,8 @@ static int check(struct fsck *f, struct box_err *err)
 		if (wal_scan(f->dir, 0, WAL_SCAN_LIVE, on_record, &bytes, &end, err) < 0)
 			return -1;
 	}
-	if (wal_scan(f->dir, from, WAL_SCAN_OPEN, on_record, f, &end, err) < 0)
+	if (wal_scan(f->dir, from, WAL_SCAN_OPEN, on_record, f, &end, err) < 0 ||
+	    owners(f, end.id, err) < 0)
 		return -1;
 	printf("records %" PRIu64 " .. %" PRIu64 " in %u files, %" PRIu64 " acknowledged\n",
 	    end.base, end.next, end.segments, end.durable);

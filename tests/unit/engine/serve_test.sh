@@ -108,4 +108,24 @@ for frame in (struct.pack('>I', 3) + b'{x}', struct.pack('>I', 1 << 25)):
 X
 stop
 expect 0 OK "$dogwood" fsck "$dir/d/store"
+# The same snapshot, said to be another store's, with the right check sum: fsck says what an open would.
+python3 - "$dir/d/store" <<'X'
+import glob, sys
+with open(sorted(glob.glob(sys.argv[1] + '/log-*'))[0], 'rb') as f:
+    ident = f.read(32)[16:]
+path = sorted(glob.glob(sys.argv[1] + '/snap-*'))[-1]
+with open(path, 'rb') as f:
+    b = bytearray(f.read())
+b[b.index(ident)] ^= 1
+crc = 0xffffffff  # CRC-32C
+for byte in b[16:]:
+    crc ^= byte
+    for _ in range(8):
+        crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+b[12:16] = (crc ^ 0xffffffff).to_bytes(4, 'big')
+with open(path, 'wb') as f:
+    f.write(b)
+X
+expect 2 'belongs to another store' "$dogwood" fsck "$dir/d/store"
+expect 2 'belongs to another store' "$dogwood" fsck -q "$dir/d/store"
 echo ok
