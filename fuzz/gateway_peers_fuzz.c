@@ -191,7 +191,7 @@ static void any_frame(struct world *w, uint8_t more, const struct buf *b)
 		MON_START };
 	uint16_t type = types[more % 6];
 
-	/* The descriptor is no listener: it is looked at once and never ready. */
+	/* The descriptor is no listener: refused. */
 	(void)ipc_send(w->mon, type, 0, b, &w->mon, type == GW_LISTENER || type == MON_START, NULL);
 }
 

@@ -187,10 +187,12 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
 		int c = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (c < 0) {
-			/* Out of descriptors although slots bound them: the limit is lower than
-			 * planned for. One idle connection makes room; else the listener rests
-			 * until the next tick. */
-			if ((errno == EMFILE || errno == ENFILE) && !close_oldest(l->gw))
+			/* Out of descriptors although slots bound them (the limit is lower than
+			 * planned for), or of memory. One idle connection makes room; else the
+			 * listener rests until the next tick. */
+			if ((errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+			        errno == ENOMEM) &&
+			    !close_oldest(l->gw))
 				(void)event_del(l->ev);
 			return; /* EAGAIN, or a client that is gone already */
 		}
@@ -214,10 +216,15 @@ static int on_listener(void *ctx, struct ipc_msg *m, struct box_err *err)
 	struct gw *g = ctx;
 	uint32_t sandbox = rd_u32(&m->body);
 	struct listener *l;
+	int listens = 0;
+	socklen_t n = sizeof(listens);
 
 	(void)rd_str(&m->body, MON_NAME_MAX);
 	if (!rd_done(&m->body))
 		return box_fail(err, BOX_EDENIED, 0, "malformed LISTENER");
+	/* Anything else would be ready for ever, and never accept. */
+	if (getsockopt(m->fds[0], SOL_SOCKET, SO_ACCEPTCONN, &listens, &n) < 0 || listens == 0)
+		return box_fail(err, BOX_EDENIED, 0, "LISTENER without a listening socket");
 	if (g->listeners_n == GW_LISTENERS_MAX)
 		return box_fail(err, BOX_ELIMIT, 0, "more than %u listeners", GW_LISTENERS_MAX);
 	l = calloc(1, sizeof(*l));
