@@ -473,7 +473,7 @@ static int declared(struct shell *sh, struct arena *a, const struct sh_word *w, 
 	if (as->is_array || as->subscript != NULL) {
 		struct sh_assign **d = sh_aalloc(a, out->n + 2, sizeof(struct sh_assign *));
 
-		for (size_t i = 0; i < out->n && out->decl != NULL; i++)
+		for (size_t i = 0; i < out->ndecl; i++)
 			d[i] = out->decl[i];
 		sh_args_push(a, out, sh_adup(a, sv_c(w->text)), true);
 		/* sh_args_push may not touch decl; it is indexed by argument. */

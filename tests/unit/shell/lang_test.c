@@ -294,6 +294,8 @@ static void hostile(void **state)
 		{ "x=1; declare -n r=x; sh -c 'echo \"${x-unset} ${r-unset}\"'", "unset unset\n",
 		    0 },
 		{ "export a=(1) b=2 c=3 d=4 e=5 f=6 g=7; echo $a $b $g", "1 2 7\n", 0 },
+		{ "export a=(1) b=2 c=3 d=4 e=5 f=6 g=7 h=(8) i=9; echo $a $b $g $h $i",
+		    "1 2 7 8 9\n", 0 },
 		{ "x=abc; echo ${x:1:9223372036854775807} ${x: -2:9223372036854775807}", "bc bc\n",
 		    0 },
 		{ "a[9223372036854775807]=x; echo ${a[-1]} ${a[@]: -1} $((a[-1] + 1)); unset "
