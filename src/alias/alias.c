@@ -23,6 +23,7 @@
 #include "base/ban.h"
 
 #define STATUS_BOX 125
+#define STOP_MS    2000 /* the monitor takes less to say that the command has stopped */
 
 /* A script that only the box can open. $0 is its name; one without a slash is in the working
  * directory. */
@@ -175,12 +176,24 @@ static int send_signal(int fd, int sig, struct box_err *err)
 	return ipc_send(fd, ALIAS_SIGNAL, 0, &b, NULL, 0, err);
 }
 
+/* Stop as our caller's job; when it says fg or bg, the command goes on as well. */
+static int stop_too(int fd)
+{
+	struct box_err err = { 0 };
+
+	(void)raise(SIGSTOP);
+	return send_signal(fd, SIGCONT, &err) == 0
+	           ? 0
+	           : complain("the box ended before the command did", NULL);
+}
+
 /* Wait for the status, passing signals on. */
 static int wait_exit(int fd, int sfd)
 {
 	AUTO_IPC_MSG m = IPC_MSG_INIT;
 	struct box_err err = { 0 };
 	int last_sig = 0;
+	bool stopping = false;
 
 	for (;;) {
 		struct pollfd p[2] = { { fd, POLLIN, 0 }, { sfd, POLLIN, 0 } };
@@ -188,29 +201,39 @@ static int wait_exit(int fd, int sfd)
 		uint32_t status;
 		int r;
 
-		if (poll(p, 2, -1) < 0 && errno != EINTR)
+		r = poll(p, 2, stopping ? STOP_MS : -1);
+		if (r < 0 && errno != EINTR)
 			return complain("poll", box_strerror(errno));
+		if (r == 0) { /* only when stopping: we do not wait for ever */
+			if (stop_too(fd) != 0)
+				return STATUS_BOX;
+			stopping = false;
+			continue;
+		}
 		if ((p[1].revents & POLLIN) != 0 &&
 		    read(sfd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
 			int sig = (int)si.ssi_signo;
 
 			if (send_signal(fd, sig, &err) != 0)
 				return die_by(sig); /* nobody left to ask */
-			if (sig ==
-			    SIGTSTP) { /* Ctrl-Z: the command stops, and so do we until fg or bg */
-				(void)raise(SIGSTOP);
-				if (send_signal(fd, SIGCONT, &err) != 0)
-					return complain(
-					    "the box ended before the command did", NULL);
-			} else {
+			/* Ctrl-Z: the command stops first, so that it takes nothing of what is
+			 * typed next; then so do we, until fg or bg. */
+			if (sig == SIGTSTP)
+				stopping = true;
+			else
 				last_sig = sig;
-			}
 		}
 		if ((p[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0)
 			continue;
 		r = ipc_recv(fd, &m, &err);
 		if (r <= 0)
 			return complain("the box ended before the command did", NULL);
+		if (m.type == ALIAS_STOPPED) {
+			if (stopping && stop_too(fd) != 0)
+				return STATUS_BOX;
+			stopping = false;
+			continue;
+		}
 		if (m.type == ALIAS_REFUSED) {
 			sv why = rd_str(&m.body, 8192);
 

@@ -4,7 +4,8 @@
  *
  * One connection is one command:
  *   alias -> monitor   HELLO, then TEXT, ARG, ENV in any number and order, then RUN; later SIGNAL
- *   monitor -> alias   EXIT or REFUSED, once; then the connection closes */
+ *   monitor -> alias   STOPPED after a SIGNAL that stops; EXIT or REFUSED, once; then the
+ *                      connection closes */
 #pragma once
 
 #define ALIAS_VERSION 1
@@ -34,7 +35,10 @@ enum alias_type {
 	/* u32 status 0..255 */
 	ALIAS_EXIT = 16,
 	/* str reason: the box could not serve; status 125 */
-	ALIAS_REFUSED
+	ALIAS_REFUSED,
+	/* after SIGNAL with SIGTSTP: the command has stopped, so the alias may stop too and leave
+	 * the terminal to its caller */
+	ALIAS_STOPPED
 };
 
 #define ALIAS_F_LOGIN    1u  /* -l */

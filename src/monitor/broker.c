@@ -24,13 +24,16 @@
 #define ARGS_MAX     65536U
 #define HELLO_MS     5000 /* from connect to RUN */
 #define WARNINGS_MAX 20   /* broken connections that are told about */
+#define STOP_LOOK_MS 2
+#define STOP_LOOKS   250 /* then it is taken to have stopped */
 
 struct alias {
 	struct alias *next;
 	struct monitor *m;
 	struct chan *chan;
-	struct session *session; /* NULL before RUN and after the answer */
-	struct loop_timer *timer;
+	struct session *session;  /* NULL before RUN and after the answer */
+	struct loop_timer *timer; /* from connect to RUN; then while the command is to stop */
+	unsigned stop_looks;
 	struct alias_command cmd;
 	struct arena arena;
 };
@@ -218,6 +221,22 @@ static int on_run(void *ctx, struct ipc_msg *msg, struct box_err *err)
 	return 0;
 }
 
+/* Ctrl-Z: the alias stops when the command has, and not before. */
+static void on_stop_timer(void *arg)
+{
+	struct alias *a = arg;
+
+	a->timer = NULL;
+	if (a->session == NULL)
+		return;
+	if (++a->stop_looks < STOP_LOOKS && !session_stopped(a->session)) {
+		a->timer = loop_after(a->m->loop, STOP_LOOK_MS, on_stop_timer, a);
+		if (a->timer != NULL)
+			return;
+	}
+	chan_send(a->chan, ALIAS_STOPPED, 0, NULL, NULL, 0);
+}
+
 static int on_signal(void *ctx, struct ipc_msg *msg, struct box_err *err)
 {
 	struct alias *a = ctx;
@@ -227,6 +246,10 @@ static int on_signal(void *ctx, struct ipc_msg *msg, struct box_err *err)
 		return malformed(err);
 	if (a->session != NULL)
 		session_signal(a->session, sig);
+	if (sig == SIGTSTP && a->timer == NULL) {
+		a->stop_looks = 0;
+		on_stop_timer(a);
+	}
 	return 0;
 }
 

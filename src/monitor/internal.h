@@ -157,6 +157,8 @@ void session_prepare(struct monitor *m);
  * alias_exit when the command ended. */
 int session_run(struct monitor *m, struct alias *a, struct session **out, struct box_err *err);
 void session_signal(struct session *s, int sig);
+/* Has the command stopped, with its programs, after SIGTSTP? */
+bool session_stopped(const struct session *s);
 /* The alias is gone: hang up. */
 void session_hangup(struct session *s);
 void sessions_end(struct monitor *m);
@@ -211,6 +213,9 @@ const struct plan_process *sandbox_tool_for(struct monitor *m, sv program_path,
 const sv *sandbox_credential_reads(struct monitor *m, sv program_path, size_t *n);
 int sandbox_start_tool(struct monitor *m, const struct tool_start *t, struct box_err *err);
 void sandbox_signal_tool(struct monitor *m, const struct session *s, uint32_t tool, int sig);
+bool sandbox_stopped(const struct monitor *m, const struct session *s);
+/* Is no child of this process running (stopped.c)? Also true when that cannot be known. */
+bool children_stopped(pid_t reaper);
 /* End the tools of a session that is over. */
 void sandbox_end_session(struct monitor *m, const struct session *s);
 void sandbox_signal_agent(struct monitor *m, int sig);

@@ -418,6 +418,14 @@ void sandbox_signal_tool(struct monitor *m, const struct session *session, uint3
 			log_debug("cannot signal a tool: %s", err.msg);
 }
 
+bool sandbox_stopped(const struct monitor *m, const struct session *session)
+{
+	for (const struct sandbox *s = m->sandboxes; s != NULL; s = s->next)
+		if (s->session == session && s->running && !children_stopped(s->child.pid))
+			return false;
+	return true;
+}
+
 void sandbox_end_session(struct monitor *m, const struct session *session)
 {
 	struct sandbox *next;

@@ -486,6 +486,11 @@ void session_signal(struct session *s, int sig)
 	chan_send(s->crew.chan, SHELL_SIGNAL, 0, &b, NULL, 0);
 }
 
+bool session_stopped(const struct session *s)
+{
+	return !s->crew.ready || (children_stopped(s->crew.pid) && sandbox_stopped(s->m, s));
+}
+
 static void on_hangup_timer(void *arg)
 {
 	struct session *s = arg;
