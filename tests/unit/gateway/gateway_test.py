@@ -3,6 +3,7 @@
 
 import socket
 import ssl
+import struct
 import threading
 import time
 import unittest
@@ -453,6 +454,19 @@ class Limits(unittest.TestCase):
         s = self.w.client()
         self.assertEqual(rig.exchange(s, b"GET http://a.test/p HTTP/1.1\r\nHost: a.test\r\n\r\n")[0], 200)
         self.assertEqual(len(held), 20)
+
+
+class Peers(unittest.TestCase):
+    def test_a_listener_listens(self):
+        """Anything else would be ready for ever and never accept: the gateway ends instead of spinning."""
+        w = rig.World()
+        ready, other = socket.socketpair()
+        other.send(b"x")
+        w.mon.send(rig.GW_LISTENER, 0, struct.pack(">I", 7) + rig.text("no listener"), [ready.fileno()])
+        self.assertNotEqual(w.p.wait(rig.LIMIT), 0)
+        w.close()
+        ready.close()
+        other.close()
 
 
 class Tunnel(unittest.TestCase):
