@@ -10,6 +10,8 @@
 #include <event2/event.h>
 #include <signal.h>
 
+#include "dial_start.h"
+
 #define CHECK(x) ((x) ? (void)0 : abort())
 #define OPEN_MAX 256
 
@@ -96,13 +98,7 @@ static void begin(struct world *w)
 	memset(w->waiting, 0, sizeof(w->waiting));
 	w->dial = dial_new(w->base, mon[1], NULL, NULL, &err);
 	CHECK(w->dial != NULL);
-	buf_put_u32(&b, 1);
-	buf_put_str(&b, SV("m.test"));
-	buf_put_u16(&b, w->port);
-	buf_put_str(&b, SV("127.0.0.1"));
-	buf_put_u16(&b, w->port);
-	buf_put_u32(&b, 0);
-	buf_put_u32(&b, 0);
+	put_dial_start(&b, SV("m.test"), w->port, SV("127.0.0.1"), w->port);
 	CHECK(ipc_send(w->mon, MON_START, 0, &b, &gw[1], 1, &err) == 0);
 	(void)close(gw[1]);
 	CHECK(fd_set_nonblock(w->mon, true) == 0 && fd_set_nonblock(w->gw, true) == 0);

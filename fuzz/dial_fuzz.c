@@ -10,6 +10,7 @@
 #include "base/ipc.h"
 #include "dial/dial.h"
 
+#include "dial_start.h"
 #include "base/ban.h"
 
 #define CHECK(x) ((x) ? (void)0 : abort())
@@ -44,13 +45,7 @@ static void start(struct world *w)
 	w->open = 0;
 	w->dial = dial_new(w->base, mon[1], lookup, NULL, &err);
 	CHECK(w->dial != NULL);
-	buf_put_u32(&b, 1);
-	buf_put_str(&b, SV("m.test"));
-	buf_put_u16(&b, 80);
-	buf_put_str(&b, SV("10.0.0.1"));
-	buf_put_u16(&b, 80);
-	buf_put_u32(&b, 0);
-	buf_put_u32(&b, 0);
+	put_dial_start(&b, SV("m.test"), 80, SV("10.0.0.1"), 80);
 	CHECK(ipc_send(w->mon, MON_START, 0, &b, &gw[1], 1, &err) == 0);
 	(void)close(gw[1]);
 	CHECK(fd_set_nonblock(w->mon, true) == 0 && fd_set_nonblock(w->gw, true) == 0);

@@ -16,6 +16,7 @@
 #include "gateway/gw_int.h"
 #include "monitor/ca.h"
 
+#include "http1_skip.h"
 #include "base/ban.h"
 
 #define CHECK(x) ((x) ? (void)0 : abort())
@@ -121,15 +122,13 @@ static void connect_client(struct world *w)
 static void check_origin(struct world *w)
 {
 	static struct http1_head h;
-	sv in, head, data;
+	sv in, head;
 	size_t used;
 
 	drain(w->origin, &w->at_origin);
 	for (in = buf_sv(&w->at_origin); in.n != 0;) {
 		struct http1_scan s = { 0 };
 		struct box_err err;
-		struct http1_body b;
-		enum http1_step step;
 		int r = http1_scan(&s, in, &head, &used, &err);
 
 		CHECK(r >= 0);
@@ -137,14 +136,7 @@ static void check_origin(struct world *w)
 			break;
 		CHECK(http1_request(head, &h, &err) == 0);
 		in = sv_sub(in, used, in.n);
-		http1_body_init(&b, &h);
-		do {
-			step = http1_body_step(&b, in, &used, &data, &err);
-			CHECK(step != HTTP1_BAD);
-			in = sv_sub(in, used, in.n);
-		} while (step == HTTP1_DATA || (step == HTTP1_MORE && used != 0));
-		http1_body_fini(&b);
-		if (step == HTTP1_MORE)
+		if (!http1_skip_body(&h, &in))
 			break;
 	}
 	buf_clear(&w->at_origin);

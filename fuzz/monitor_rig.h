@@ -175,3 +175,27 @@ static inline void rig_settle(struct rig *r)
 		(void)loop_turn(r->m.loop, 0, &err);
 	r->m.failed = false;
 }
+
+/* The frames of a peer of the monitor's, behind one byte: odd, the peer has said hello and is in
+ * the state `live`. */
+static inline int rig_crew(struct rig *r, struct crew *crew, const char *program,
+    const struct chan_ops *frames, unsigned live, const uint8_t *data, size_t size)
+{
+	struct box_err err;
+	int pair[2];
+
+	if (size == 0)
+		return 0;
+	if (ipc_pair(pair, &err) != 0)
+		abort();
+	*crew = (struct crew){ .m = &r->m, .program = program, .pid = -1, .pidfd = -1 };
+	crew->chan = chan_new(r->m.loop, r->m.decider, pair[0], frames, &r->m, &err);
+	if (crew->chan == NULL)
+		abort();
+	if ((data[0] & 1) != 0)
+		chan_set_state(crew->chan, live);
+	rig_feed(r, pair[1], data + 1, size - 1);
+	(void)close(pair[1]);
+	rig_settle(r);
+	return 0;
+}
