@@ -13,15 +13,13 @@ static char state_of(uint64_t pid)
 {
 	char path[64];
 	AUTO_BUF b = buf_with(4096);
-	ptrdiff_t end = -1;
+	ptrdiff_t end;
 
 	(void)snprintf(path, sizeof(path), "/proc/%llu/stat", (unsigned long long)pid);
 	if (fd_read_file(path, 4096, &b, NULL) != 0)
 		return 0;
 	/* "pid (name) S ...": the name may hold anything. */
-	for (size_t i = 0; i < b.n; i++)
-		if (b.p[i] == ')')
-			end = (ptrdiff_t)i;
+	end = sv_rfind(buf_sv(&b), ')');
 	return end >= 0 && (size_t)end + 2 < b.n ? (char)b.p[end + 2] : 0;
 }
 

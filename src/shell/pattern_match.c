@@ -412,16 +412,15 @@ static ptrdiff_t led_to(sv pattern, sv text, size_t place, bool back, bool low, 
 {
 	struct sh_pat_scan m;
 	struct set s;
-	ptrdiff_t at = -1;
+	size_t at;
 
 	scan_init(&m, pattern, text, flags);
 	find_places(&m);
 	s = from_place(&m, place, back);
-	if (!empty(&s) && lowest(&s, 0) != SIZE_MAX)
-		at = (ptrdiff_t)(low ? lowest(&s, 0) : highest(&s));
+	at = low ? lowest(&s, 0) : highest(&s);
 	give(&m, &s);
 	scan_fini(&m);
-	return at;
+	return at != SIZE_MAX ? (ptrdiff_t)at : -1;
 }
 
 ptrdiff_t sh_pat_prefix(sv pattern, sv text, bool longest, unsigned flags)

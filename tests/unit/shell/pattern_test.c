@@ -215,6 +215,12 @@ static void as_defined(void **state)
 
 /* --- hostile patterns --- */
 
+static void repeat(struct buf *b, const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		buf_put_c(b, text);
+}
+
 /* Each would take for ever, or the square of the text's length, by trying one after another. */
 static void bounded(void **state)
 {
@@ -227,8 +233,7 @@ static void bounded(void **state)
 	AUTO_BUF text = buf_with(65536);
 
 	(void)state;
-	for (int i = 0; i < 20000; i++)
-		buf_put_byte(&text, 'a');
+	repeat(&text, "a", 20000);
 	for (size_t i = 0; i < sizeof(r) / sizeof(r[0]); i++) {
 		sv p = sv_c(r[i].pattern);
 
@@ -244,17 +249,10 @@ static void over_the_budget(void **state)
 	AUTO_BUF text = buf_with(65536);
 
 	(void)state;
-	for (int i = 0; i < 3000; i++)
-		buf_put_byte(&text, 'a');
+	repeat(&text, "a", 3000);
 	assert_false(sh_pat_match(SV("*!(*!(*!(b)!(c)a)a)*!(a)c"), buf_sv(&text), SH_PAT_EXTGLOB));
 	assert_false(
 	    sh_pat_match(SV("!(*!(*!(*!(b)!(c)a)a)*!(a)c)"), buf_sv(&text), SH_PAT_EXTGLOB));
-}
-
-static void repeat(struct buf *b, const char *text, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		buf_put_c(b, text);
 }
 
 /* Groups within groups up to the limit; what does not close costs no more than its length. */
